@@ -137,7 +137,10 @@ fn assignment(text: AssignmentText) -> Result<RoleAssignment, String> {
         (None, None, Some(role)) => Assignee::AppRole(role),
         _ => return Err("an assignment is for one of: principal, group, app-role".to_owned()),
     };
-    Ok(RoleAssignment { assignee, role: text.role, scope: text.scope })
+    let scope = nosql::role_scope(&text.scope).ok_or_else(|| {
+        format!("\"{}\" is no scope; one is /, /dbs/NAME or /dbs/NAME/colls/NAME", text.scope)
+    })?;
+    Ok(RoleAssignment { assignee, role: text.role, scope })
 }
 
 #[cfg(test)]

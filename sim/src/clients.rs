@@ -6,11 +6,8 @@ use crate::history::{Seen, Stored};
 use crate::naive::{Body, Edit, Precondition, Selector, Step};
 use crate::scenario::Scope;
 use crate::world::{CheckFailure, partition_key};
-use engine::{
-    Action, Container, DocumentAddress, Engine, FeedPage, FeedRequest, Keyed, Principal, Reach, ReadOptions,
-    ReadPass, WritePass,
-};
-use model::{AccessFault, DocumentNumber, Fault, PartitionKey, PartitionOrdinal};
+use engine::{Container, DocumentAddress, Engine, FeedPage, FeedRequest, Keyed, Principal, ReadOptions};
+use model::{DocumentNumber, Fault, PartitionKey, PartitionOrdinal};
 use plan::{Condition, Item, Mutation, Operation, Outcome, Rename, Returned, StoredDocument, Target};
 use serde_json::{Value as Json, json};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -187,28 +184,18 @@ impl Clients {
         self.answer(record, self.event(), answer);
     }
 
-    fn read_pass(&self) -> Result<ReadPass<'_>, AccessFault> {
-        let access = self.engine.access();
-        access.read(&self.principal, Action::ReadDocument, &self.container, Reach::Whole)
-    }
-
-    fn write_pass(&self) -> Result<WritePass<'_>, AccessFault> {
-        let access = self.engine.access();
-        access.write(&self.principal, &[Action::UpsertDocument], &self.container, Reach::Whole)
-    }
-
     async fn read(&self, key: PartitionKey, target: Target, condition: Condition) -> Result<Outcome, Fault> {
-        let pass = self.read_pass()?;
-        let address = DocumentAddress { key: Some(key), target };
+        let address = DocumentAddress { key, target };
+        let pass = self.engine.access().read_document(&self.principal, &self.container, address)?;
         let options = ReadOptions { condition, session: Vec::new() };
-        let receipt = self.engine.read(pass, address, &options).await?;
+        let receipt = self.engine.read(pass, &options).await?;
         Ok(receipt.outcome)
     }
 
     async fn write(&self, key: PartitionKey, mutation: Mutation) -> Result<Outcome, Fault> {
-        let pass = self.write_pass()?;
         let keyed = Keyed::new(&self.container, Some(key), Operation::Write(mutation))?;
-        let receipt = self.engine.write(pass, keyed).await?;
+        let pass = self.engine.access().write(&self.principal, keyed)?;
+        let receipt = self.engine.write(pass).await?;
         Ok(receipt.outcome)
     }
 
@@ -218,9 +205,9 @@ impl Clients {
         let key = partition_key(&self.container, key);
         let result = async {
             let operations = operations.map_err(|fault| (0, fault))?;
-            let pass = self.write_pass();
+            let pass = self.engine.access().batch(&self.principal, &self.container, key, operations);
             let pass = pass.map_err(|fault| (0, fault.into()))?;
-            let receipt = self.engine.batch(pass, key, operations, Returned::All).await;
+            let receipt = self.engine.batch(pass, Returned::All).await;
             let receipt = receipt.map_err(|fault| (0, fault))?;
             let steps = receipt.result.map_err(|refusal| (refusal.index, refusal.fault))?;
             let seen = steps.iter().map(|step| seen_of(&step.outcome));
@@ -238,8 +225,8 @@ impl Clients {
             let Ok(operation) = operation(&step) else { continue };
             let said = Some(partition_key(&self.container, key));
             let Ok(keyed) = Keyed::new(&self.container, said, operation) else { continue };
-            let Ok(pass) = self.write_pass() else { continue };
-            operations.push((pass, keyed));
+            let Ok(pass) = self.engine.access().write_in_bulk(&self.principal, keyed) else { continue };
+            operations.push(pass);
             let steps = vec![step];
             records.push(self.invoke(lane, invoked, Call::Steps { key, steps }));
         }
@@ -257,17 +244,13 @@ impl Clients {
         let continuation = feed.as_ref().map(|feed| feed.continuation.clone());
         let call = Call::Page { scope, items_max, continuation: continuation.clone() };
         let record = self.invoke(lane, self.event(), call);
-        let request = FeedRequest {
-            scope: match scope {
-                Scope::Container => engine::Scope::Container,
-                Scope::Partition(ordinal) => engine::Scope::Range(PartitionOrdinal(ordinal), None),
-                Scope::Key(key) => engine::Scope::Key(partition_key(&self.container, key)),
-            },
-            items_max,
-            continuation,
-            session: Vec::new(),
+        let read = match scope {
+            Scope::Container => engine::Scope::Container,
+            Scope::Partition(ordinal) => engine::Scope::Range(PartitionOrdinal(ordinal), None),
+            Scope::Key(key) => engine::Scope::Key(partition_key(&self.container, key)),
         };
-        let page = match self.read_pass() {
+        let request = FeedRequest { items_max, continuation, session: Vec::new() };
+        let page = match self.engine.access().list_documents(&self.principal, &self.container, read) {
             Ok(pass) => self.engine.feed(pass, &request).await,
             Err(fault) => Err(fault.into()),
         };

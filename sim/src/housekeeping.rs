@@ -11,7 +11,7 @@ use crate::hooks::Hooks;
 use crate::naive::DefaultTtl;
 use crate::scenario::Scenario;
 use crate::world::{CheckFailure, DATABASE, World, defined_ttl, key_at_pk};
-use engine::{Action, Container, DocumentAddress, Engine, Keyed, Place, Principal, Reach, ReadOptions};
+use engine::{Action, Container, DocumentAddress, Engine, Keyed, Principal, ReadOptions};
 use kv::{Batch, Direction, Durability, KeyRange, ScanLimit, Space};
 use model::policy::IndexingPolicy;
 use model::{
@@ -182,11 +182,15 @@ impl Housekeeping {
         self.step(Event::Clock(2 * u32::try_from(SHORT_SECONDS).unwrap_or(u32::MAX)))
     }
 
-    /// Opens all partitions: a closed one builds the index of a new policy when it is opened.
+    /// Opens all partitions: one that was closed builds the index of a new policy when it is opened.
     fn open_all(&self) -> Result<(), CheckFailure> {
         for tracked in &self.tracked {
-            let (engine, container) = (self.world.engine(), Arc::clone(&tracked.container));
-            let opened = self.world.run(async move { engine.index_progress(&container).await })?;
+            let (engine, principal) = (self.world.engine(), self.world.principal());
+            let container = Arc::clone(&tracked.container);
+            let opened: Result<_, Fault> = self.world.run(async move {
+                let pass = engine.access().read_catalog(&principal, &*container)?;
+                engine.index_progress(&pass).await
+            })?;
             opened.map_err(|fault| format!("a partition was not opened: {fault}"))?;
         }
         Ok(())
@@ -222,9 +226,9 @@ impl Housekeeping {
                 }
                 read_one(&reading, &reader, &read, 0).await.map(drop)
             });
-            let pass = engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account)?;
-            let dropped = engine.delete_container(pass, &container, &Condition::None).await;
-            // Answered or refused: it must complete.
+            let pass = engine.access().change_catalog(&principal, &*container)?;
+            let dropped = engine.delete_container(pass, &Condition::None).await;
+            // Answered or refused: it must end.
             client.await.map_err(|error| Fault::Internal(error.to_string()))?.ok();
             dropped
         })?;
@@ -286,9 +290,9 @@ impl Housekeeping {
         let created: Result<_, Fault> = self.world.run(async move {
             let definition = ContainerDraft::new(format!("kept {number}"), key_at_pk()?).checked()?;
             let throughput = Throughput::manual(400)?;
-            let database = engine.find_database(DATABASE)?.resource;
-            let pass = engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account)?;
-            engine.create_container(pass, &database, definition, Some(throughput)).await
+            let database = engine.find_database(&principal, Action::ReadMetadata, DATABASE)?;
+            let pass = engine.access().change_catalog(&principal, &*database)?;
+            engine.create_container(pass, definition, Some(throughput)).await
         })?;
         created.map_err(|fault| format!("a container could not be created: {fault}"))
     }
@@ -308,8 +312,8 @@ impl Housekeeping {
         wanted.policies.indexing =
             IndexingPolicy::by_texts(&[], &excluded).map_err(|fault| fault.to_string())?;
         let replaced: Result<_, Fault> = self.world.run(async move {
-            let pass = engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account)?;
-            engine.replace_container(pass, &container, wanted.into(), &Condition::None).await
+            let pass = engine.access().change_catalog(&principal, &*container)?;
+            engine.replace_container(pass, wanted.into(), &Condition::None).await
         })?;
         let now = self.now();
         let tracked = &mut self.tracked[number];
@@ -383,19 +387,19 @@ impl Housekeeping {
         self.world.run(async move {
             let key = container.definition().partition_key.key(vec!["a".into()])?;
             let keyed = Keyed::new(&container, Some(key), Operation::Write(mutation))?;
-            let actions = [Action::UpsertDocument, Action::DeleteDocument];
-            let pass = engine.access().write(&principal, &actions, &container, Reach::Whole)?;
-            engine.write(pass, keyed).await.map(|receipt| receipt.outcome)
+            let pass = engine.access().write(&principal, keyed)?;
+            engine.write(pass).await.map(|receipt| receipt.outcome)
         })
     }
 
     fn consume(&self, number: usize, to_end: bool) -> Result<(), CheckFailure> {
-        let engine = self.world.engine();
+        let (engine, principal) = (self.world.engine(), self.world.principal());
         let tracked = &self.tracked[number];
         let (container, lsn) =
             (Arc::clone(&tracked.container), if to_end { tracked.lsn_last } else { Lsn(0) });
-        let set = self.world.run(async move {
-            engine.set_log_consumer(&container, PartitionOrdinal(0), "reader", lsn).await
+        let set: Result<_, Fault> = self.world.run(async move {
+            let pass = engine.access().change_catalog(&principal, &*container)?;
+            engine.set_log_consumer(&pass, PartitionOrdinal(0), "reader", lsn).await
         })?;
         set.map_err(|fault| format!("refused: {fault}"))
     }
@@ -462,7 +466,7 @@ impl Housekeeping {
 
     fn check_rows(&self, tracked: &TrackedContainer) -> Result<(), CheckFailure> {
         let (store, engine) = (self.world.store.clone(), self.world.engine());
-        let container = Arc::clone(&tracked.container);
+        let (principal, container) = (self.world.principal(), Arc::clone(&tracked.container));
         let id = PartitionId { container: container.number(), ordinal: PartitionOrdinal(0) };
         let shape = ContainerShape::from(container.definition());
         let looked: Result<_, Fault> = self.world.run(async move {
@@ -473,8 +477,9 @@ impl Housekeeping {
                 AuditScope { container: container.number(), shape: &shape, partitions: &partitions, expiry };
             let report = partition::audit(&view, &scope).await?;
             let runs = unnamed_runs(&view, id).await?;
-            let percent = engine.index_progress(&container).await?;
-            Ok((report, runs, percent, engine.audit_index(&container).await?))
+            let pass = engine.access().read_catalog(&principal, &*container)?;
+            let percent = engine.index_progress(&pass).await?;
+            Ok((report, runs, percent, engine.audit_index(&pass).await?))
         })?;
         let (report, runs, percent, findings) = looked.map_err(|fault| fault.to_string())?;
         if let Some(finding) = report.findings.first() {
@@ -508,9 +513,9 @@ async fn read_one(
     id: usize,
 ) -> Result<StoredDocument, Fault> {
     let key = container.definition().partition_key.key(vec!["a".into()])?;
-    let pass = engine.access().read(principal, Action::ReadDocument, container, Reach::Whole)?;
-    let address = DocumentAddress { key: Some(key), target: Target::Id(id.to_string()) };
-    match engine.read(pass, address, &ReadOptions::default()).await?.outcome {
+    let address = DocumentAddress { key, target: Target::Id(id.to_string()) };
+    let pass = engine.access().read_document(principal, container, address)?;
+    match engine.read(pass, &ReadOptions::default()).await?.outcome {
         Outcome::Read(stored) => Ok(stored),
         Outcome::Created(_)
         | Outcome::Replaced(_)

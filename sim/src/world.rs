@@ -13,7 +13,7 @@ use crate::random::Random;
 use crate::scenario::{KEYS, Scenario, Trouble};
 use bytes::Bytes;
 use engine::{
-    AccountKey, Action, Container, Engine, EngineOptions, PartitionBounds, Place, Principal, Reach,
+    Account, AccountKey, Action, Container, Engine, EngineOptions, PartitionBounds, Principal,
     StoredContainer,
 };
 use hmac::{Hmac, KeyInit, Mac};
@@ -104,7 +104,7 @@ impl World {
         let life = Life::new(Arc::new(Mutex::new(Random::seeded(scenario.seed))))?;
         let (engine, principal) = open(&life, &store, durability, &ambient)?;
         let created = life.run(&store, async {
-            let pass = engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account)?;
+            let pass = engine.access().change_catalog(&principal, Account)?;
             engine.create_database(pass, DATABASE, None).await?;
             create_container(&engine, &principal, scenario).await
         })?;
@@ -156,29 +156,33 @@ impl World {
         closed.map_err(|fault| format!("the engine could not be closed: {fault}"))
     }
 
-    /// Makes a container the current one.
+    /// Takes a container as the one in use.
     pub fn adopt(&mut self, container: Arc<Container>) -> Result<(), CheckFailure> {
-        let pass = self.engine.access().read_catalog(&self.principal, Action::ReadMetadata, Place::Account);
+        let pass = self.engine.access().read_catalog(&self.principal, &*container);
         let pass = pass.map_err(|fault| fault.to_string())?;
         let spec = |range: engine::PartitionRange| PartitionSpec {
             id: PartitionId { container: container.number(), ordinal: range.ordinal },
             range: range.range,
         };
-        let ranges = self.engine.ranges(pass, &container).ranges;
+        let ranges = self.engine.ranges(&pass).ranges;
         self.specs = ranges.into_iter().map(spec).collect();
-        self.adopt_definition(container);
-        Ok(())
+        self.adopt_definition(container)
     }
 
-    /// Adopts another definition of the current container.
-    pub(crate) fn adopt_definition(&mut self, container: Arc<Container>) {
-        container.keep_history(history_of(container.definition().default_ttl));
+    /// Takes another definition of the container in use.
+    pub fn adopt_definition(&mut self, container: Arc<Container>) -> Result<(), CheckFailure> {
+        let pass = self.engine.access().change_catalog(&self.principal, &*container);
+        let pass = pass.map_err(|fault| fault.to_string())?;
+        self.engine.keep_history(&pass, history_of(container.definition().default_ttl));
         self.container = container;
+        Ok(())
     }
 
     /// The current container as the engine returns it.
     pub fn find_container(&self) -> Result<Arc<Container>, Fault> {
-        self.engine.find_container(DATABASE, CONTAINER).map(|found| found.resource)
+        let action = Action::ReadMetadata;
+        let found = self.engine.find_container(&self.principal, action, DATABASE, CONTAINER);
+        found.map(|found| found.resource)
     }
 
     /// Creates the container.
@@ -203,12 +207,8 @@ impl World {
             let drop = Arc::clone(&at_work);
             let drop = tokio::spawn(async move {
                 tokio::task::yield_now().await;
-                let pass = drop.engine.access().change_catalog(
-                    &drop.principal,
-                    Action::ChangeMetadata,
-                    Place::Account,
-                )?;
-                drop.engine.delete_container(pass, &drop.container, &Condition::None).await
+                let pass = drop.engine.access().change_catalog(&drop.principal, &*drop.container)?;
+                drop.engine.delete_container(pass, &Condition::None).await
             });
             at_work.play(lanes).await?;
             drop.await.map_err(|panic| format!("a drop panicked: {panic}"))
@@ -237,8 +237,8 @@ impl World {
         wanted.policies.indexing = policy_of(policy).map_err(|fault| fault.to_string())?;
         wanted.policies.computed = computed_of(policy);
         self.run(answered_within(crash_after, async move {
-            let pass = engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account)?;
-            engine.replace_container(pass, &container, wanted.into(), &Condition::None).await
+            let pass = engine.access().change_catalog(&principal, &*container)?;
+            engine.replace_container(pass, wanted.into(), &Condition::None).await
         }))?
     }
 
@@ -247,10 +247,9 @@ impl World {
         let (engine, principal) = (Arc::clone(&self.engine), self.principal.clone());
         let container = Arc::clone(&self.container);
         self.run(async move {
-            let pass =
-                engine.access().write(&principal, &[Action::DeleteDocument], &container, Reach::Whole)?;
             let key = partition_key(&container, key);
-            engine.delete_logical_partition(pass, key).await.map(drop)
+            let pass = engine.access().delete_logical_partition(&principal, &container, key)?;
+            engine.delete_logical_partition(pass).await.map(drop)
         })
     }
 
@@ -398,10 +397,14 @@ impl World {
         report.map_err(|fault| format!("the audit failed: {fault}"))
     }
 
-    /// Checks the current index of the container against the records.
+    /// Checks the index of the container, as the engine has it now, against the records.
     pub fn audit_index(&self) -> Result<(), CheckFailure> {
-        let (engine, container) = (Arc::clone(&self.engine), Arc::clone(&self.container));
-        let findings = self.run(async move { engine.audit_index(&container).await })?;
+        let (engine, principal) = (Arc::clone(&self.engine), self.principal.clone());
+        let container = Arc::clone(&self.container);
+        let findings: Result<_, Fault> = self.run(async move {
+            let pass = engine.access().read_catalog(&principal, &*container)?;
+            engine.audit_index(&pass).await
+        })?;
         let findings = findings.map_err(|fault| format!("the audit of the index failed: {fault}"))?;
         match findings.first() {
             None => Ok(()),
@@ -533,9 +536,9 @@ async fn create_container(
     draft.default_ttl = defined_ttl(scenario.default_ttl);
     let definition = draft.checked()?;
     let throughput = model::Throughput::manual(u64::from(scenario.partitions) * 10_000)?;
-    let database = engine.find_database(DATABASE)?.resource;
-    let pass = engine.access().change_catalog(principal, Action::ChangeMetadata, Place::Account)?;
-    engine.create_container(pass, &database, definition, Some(throughput)).await
+    let database = engine.find_database(principal, Action::ReadMetadata, DATABASE)?;
+    let pass = engine.access().change_catalog(principal, &*database)?;
+    engine.create_container(pass, definition, Some(throughput)).await
 }
 
 /// The partition key of all containers.

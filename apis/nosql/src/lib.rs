@@ -17,11 +17,14 @@ pub mod fuzzing;
 mod lower;
 mod operations;
 mod resource_token;
+mod role_scope;
 mod route;
 mod service;
 mod wire;
 
 pub use cors::CorsPolicy;
 pub use lower::read_computed_property;
+pub use role_scope::role_scope;
 pub use service::{ConnectionInfo, NosqlApi, NosqlOptions};
 pub use wire::answer_body::AnswerBody;
+pub use wire::links::document_link;

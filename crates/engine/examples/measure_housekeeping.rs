@@ -10,7 +10,7 @@
     reason = "a program for people, not for servers"
 )]
 
-use engine::{AccountKey, Action, Container, Engine, EngineOptions, Keyed, Place, Principal, Reach};
+use engine::{Account, AccountKey, Action, Container, Engine, EngineOptions, Keyed, Principal};
 use hmac::{Hmac, KeyInit, Mac};
 use kv::{EmbeddedOptions, Store};
 use model::{Ambient, ContainerDraft, DefaultTtl, PartitionKeyDefinition, PartitionKeyKind, Throughput};
@@ -71,16 +71,20 @@ async fn open(store: Store, clock: &Arc<Clock>) -> (Arc<Engine>, Principal) {
 }
 
 async fn container(engine: &Engine, principal: &Principal, id: &str, throughput: u64) -> Arc<Container> {
-    let pass = || engine.access().change_catalog(principal, Action::ChangeMetadata, Place::Account).unwrap();
-    let database = match engine.find_database("d") {
-        Ok(found) => found.resource,
-        Err(_) => engine.create_database(pass(), "d", None).await.unwrap(),
+    let access = engine.access();
+    let database = match engine.find_database(principal, Action::ReadMetadata, "d") {
+        Ok(found) => found,
+        Err(_) => {
+            let pass = access.change_catalog(principal, Account).unwrap();
+            engine.create_database(pass, "d", None).await.unwrap()
+        }
     };
     let key = PartitionKeyDefinition::new(PartitionKeyKind::HashV2, ["/pk"]).unwrap();
     let default_ttl = DefaultTtl::Seconds(TTL);
     let definition = ContainerDraft { default_ttl, ..ContainerDraft::new(id, key) }.checked().unwrap();
     let throughput = Throughput::manual(throughput).unwrap();
-    engine.create_container(pass(), &database, definition, Some(throughput)).await.unwrap()
+    let pass = access.change_catalog(principal, &*database).unwrap();
+    engine.create_container(pass, definition, Some(throughput)).await.unwrap()
 }
 
 fn folder_store() -> (tempfile::TempDir, Store) {
@@ -98,8 +102,8 @@ async fn create(engine: &Engine, principal: &Principal, container: &Container, i
     let item = Item::new(document).unwrap();
     let operation = Operation::Write(Mutation::Create { item, condition: Condition::None });
     let keyed = Keyed::new(container, None, operation).unwrap();
-    let pass = engine.access().write(principal, &[Action::CreateDocument], container, Reach::Whole).unwrap();
-    engine.write(pass, keyed).await.unwrap();
+    let pass = engine.access().write(principal, keyed).unwrap();
+    engine.write(pass).await.unwrap();
 }
 
 async fn sweep(documents: usize) {
@@ -128,8 +132,8 @@ async fn sweep(documents: usize) {
     }
     let created = started.elapsed();
     clock.0.fetch_add(2 * u64::from(TTL) * 1000, Ordering::SeqCst);
-    let reader = || engine.access().read_catalog(&principal, Action::ReadMetadata, Place::Account).unwrap();
-    let left = async || engine.container_usage(reader(), &container).await.unwrap().documents;
+    let pass = engine.access().read_catalog(&principal, &*container).unwrap();
+    let left = async || engine.container_usage(&pass).await.unwrap().documents;
     while left().await == documents as u64 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
@@ -155,7 +159,8 @@ async fn close(partitions: u64) {
     }
     let started = Instant::now();
     for container in &containers {
-        engine.index_progress(container).await.unwrap();
+        let pass = engine.access().read_catalog(&principal, &**container).unwrap();
+        engine.index_progress(&pass).await.unwrap();
     }
     println!("opened {} partitions in {:?}", engine.open_partitions(), started.elapsed());
     for (container, id) in containers.iter().flat_map(|container| (0..1000).map(move |id| (container, id))) {

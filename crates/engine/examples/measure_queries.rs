@@ -5,8 +5,8 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used)] // a tool for the developer's terminal
 
 use engine::{
-    AccountKey, Action, Container, DocumentAddress, Engine, EngineOptions, Keyed, Place, Principal,
-    QueryRequest, Reach, ReadOptions, Scope,
+    Account, AccountKey, Container, DocumentAddress, Engine, EngineOptions, Keyed, Principal, QueryRequest,
+    ReadOptions, Scope,
 };
 use hmac::{Hmac, KeyInit, Mac};
 use kv::{Direction, EmbeddedOptions, KeyRange, ScanLimit, Store};
@@ -84,17 +84,17 @@ impl House {
         mac.update(b"payload");
         let signature = mac.finalize().into_bytes();
         let principal = engine.access().verify_signature(b"payload", &signature, 1).unwrap();
-        let admin =
-            || engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account).unwrap();
-        let database = engine.create_database(admin(), "d", None).await.unwrap();
+        let access = engine.access();
+        let pass = access.change_catalog(&principal, Account).unwrap();
+        let database = engine.create_database(pass, "d", None).await.unwrap();
         let key = PartitionKeyDefinition::new(PartitionKeyKind::HashV2, ["/pk"]).unwrap();
         let mut draft = ContainerDraft::new("c", key);
         let composite = CompositeIndex::over(&[("/category", false), ("/score", true)]).unwrap();
         draft.policies.indexing.composite = vec![composite];
         let definition = draft.checked();
         let throughput = Some(Throughput::manual(400).unwrap());
-        let container =
-            engine.create_container(admin(), &database, definition.unwrap(), throughput).await.unwrap();
+        let pass = access.change_catalog(&principal, &*database).unwrap();
+        let container = engine.create_container(pass, definition.unwrap(), throughput).await.unwrap();
         House { engine, principal, container }
     }
 
@@ -102,18 +102,17 @@ impl House {
         let item = Item::new(Document::from_json(document(number).as_bytes()).unwrap()).unwrap();
         let operation = Operation::Write(Mutation::Create { item, condition: Condition::None });
         let keyed = Keyed::new(&self.container, None, operation).unwrap();
-        let access = self.engine.access();
-        let pass = access.write(&self.principal, &[Action::CreateDocument], &self.container, Reach::Whole);
-        self.engine.write(pass.unwrap(), keyed).await.unwrap();
+        let pass = self.engine.access().write(&self.principal, keyed).unwrap();
+        self.engine.write(pass).await.unwrap();
     }
 
     async fn read(&self, number: usize) {
         let component = format!("p{}", number % 1000).as_str().into();
         let key = self.container.definition().partition_key.key(vec![component]);
-        let address = DocumentAddress { key: Some(key.unwrap()), target: Target::Id(format!("d{number}")) };
+        let address = DocumentAddress { key: key.unwrap(), target: Target::Id(format!("d{number}")) };
         let access = self.engine.access();
-        let pass = access.read(&self.principal, Action::ReadDocument, &self.container, Reach::Whole).unwrap();
-        self.engine.read(pass, address, &ReadOptions::default()).await.unwrap();
+        let pass = access.read_document(&self.principal, &self.container, address).unwrap();
+        self.engine.read(pass, &ReadOptions::default()).await.unwrap();
     }
 
     /// Rows and bytes of the first page, and how it was found.
@@ -122,15 +121,13 @@ impl House {
         let request = QueryRequest {
             query: Arc::new(query),
             bound_to: None,
-            scope: Scope::Container,
             items_max: 100,
             continuation: None,
             session: Vec::new(),
             text_bytes: 0,
         };
         let access = self.engine.access();
-        let pass =
-            access.read(&self.principal, Action::QueryDocuments, &self.container, Reach::Whole).unwrap();
+        let pass = access.query_documents(&self.principal, &self.container, Scope::Container).unwrap();
         let page = self.engine.query(pass, &request).await.unwrap();
         (page.rows.len(), page.metrics.documents_read)
     }

@@ -1,6 +1,6 @@
 //! Documents: single operations, batches, bulk, and the end of a logical partition.
 
-use crate::access::{ReadPass, WritePass};
+use crate::access::{Action, BatchPass, DocumentPass, LogicalPartitionPass, Reach, WritePass};
 use crate::catalog::Container;
 use crate::engine::Engine;
 use crate::join::join_all;
@@ -22,15 +22,24 @@ const BULK_LARGE_IN_PARALLEL_MAX: usize = 8;
 /// Which document is meant.
 #[derive(Clone, Debug)]
 pub struct DocumentAddress {
-    /// Its partition key; a request without one is refused.
-    pub key: Option<PartitionKey>,
+    /// Its partition key.
+    pub key: PartitionKey,
     /// The document in its logical partition.
     pub target: Target,
 }
 
-/// An operation and the partition key on which the request and its document agree. There is no other way to write.
+impl DocumentAddress {
+    /// What a caller must be allowed to see.
+    pub(crate) fn reach(&self) -> Reach<'_> {
+        Reach::Document { key: Some(&self.key), target: &self.target }
+    }
+}
+
+/// An operation in a container, and the partition key on which request and document agree. There is no other way to
+/// write.
 #[derive(Clone, Debug)]
-pub struct Keyed {
+pub struct Keyed<'a> {
+    container: &'a Container,
     key: PartitionKey,
     operation: Operation,
 }
@@ -88,50 +97,39 @@ pub struct BatchReceipt {
 
 impl Engine {
     /// Reads a document.
-    pub async fn read(
-        &self,
-        pass: ReadPass<'_>,
-        address: DocumentAddress,
-        options: &ReadOptions,
-    ) -> Result<ReadReceipt, Fault> {
-        let DocumentAddress { key, target } = address;
-        let key = key.ok_or(RequestFault::PartitionKeyRequired)?;
-        let key = self.logical_key(pass.container, key)?;
-        let read = self.read_at(pass.container, &key, &options.session, &target, &options.condition);
+    pub async fn read(&self, pass: DocumentPass<'_>, options: &ReadOptions) -> Result<ReadReceipt, Fault> {
+        let DocumentPass { container, address: DocumentAddress { key, target } } = pass;
+        let key = self.logical_key(container, key)?;
+        let read = self.read_at(container, &key, &options.session, &target, &options.condition);
         let (outcome, charge, session) = read.await?;
         Ok(ReadReceipt { outcome, session, charge })
     }
 
     /// Changes a document.
-    pub async fn write(&self, pass: WritePass<'_>, keyed: Keyed) -> Result<WriteReceipt, Fault> {
-        let Keyed { key, operation } = keyed;
-        let key = self.logical_key(pass.container, key)?;
-        let (executed, routed) = self.execute_at(pass.container, key, vec![operation], Returned::All).await?;
+    pub async fn write(&self, pass: WritePass<'_>) -> Result<WriteReceipt, Fault> {
+        let Keyed { container, key, operation } = pass.keyed;
+        let key = self.logical_key(container, key)?;
+        let (executed, routed) = self.execute_at(container, key, vec![operation], Returned::All).await?;
         let mut executed = executed.map_err(|refusal| refusal.fault)?;
         let (outcome, charge) = executed.outcomes.pop().ok_or_else(no_outcome)?;
         Ok(WriteReceipt { outcome, session: routed.session_token(executed.lsn), charge })
     }
 
     /// Carries out all operations in one commit, or none.
-    pub async fn batch(
-        &self,
-        pass: WritePass<'_>,
-        key: PartitionKey,
-        operations: Vec<Operation>,
-        returned: Returned,
-    ) -> Result<BatchReceipt, Fault> {
+    pub async fn batch(&self, pass: BatchPass<'_>, returned: Returned) -> Result<BatchReceipt, Fault> {
+        let BatchPass { container, key, operations } = pass;
         let disagreement = operations.iter().enumerate().find_map(|(index, operation)| {
-            let fault = agreed_key(pass.container, Some(key.clone()), operation).err()?;
+            let fault = agreed_key(container, Some(key.clone()), operation).err()?;
             Some(RefusedStep { index, fault: fault.into(), charge: Charge::MINIMUM })
         });
-        let key = self.logical_key(pass.container, key)?;
+        let key = self.logical_key(container, key)?;
         let (result, session) = match disagreement {
             Some(refusal) => {
-                let routed = self.owner_of(pass.container, &key.effective).await?;
+                let routed = self.owner_of(container, &key.effective).await?;
                 routed.slot.ledger.refuse(refusal.charge);
                 (Err(refusal), routed.session_now())
             }
-            None => match self.execute_at(pass.container, key, operations, returned).await? {
+            None => match self.execute_at(container, key, operations, returned).await? {
                 (Ok(executed), routed) => (Ok(executed.outcomes), routed.session_token(executed.lsn)),
                 (Err(refusal), routed) => (Err(refusal), routed.session_now()),
             },
@@ -149,7 +147,7 @@ impl Engine {
     /// answer may hold are not begun.
     pub async fn bulk(
         &self,
-        operations: Vec<(WritePass<'_>, Keyed)>,
+        operations: Vec<WritePass<'_>>,
         returned: Returned,
     ) -> Vec<Result<StepReceipt, Fault>> {
         let mut results = Vec::with_capacity(operations.len());
@@ -161,11 +159,11 @@ impl Engine {
             let mut group = Vec::new();
             let mut large = 0;
             while group.len() < BULK_IN_PARALLEL_MAX && large < large_max {
-                let Some((pass, keyed)) = waiting.next() else { break };
-                let may_be_large = brings_back_more(&keyed.operation, returned);
+                let Some(pass) = waiting.next() else { break };
+                let may_be_large = brings_back_more(&pass.keyed.operation, returned);
                 large += usize::from(may_be_large);
                 let is_begun = !may_be_large || bytes <= BATCH_ANSWER_BYTES_MAX;
-                group.push(self.bulk_step(pass, keyed, is_begun.then_some(()).ok_or(bytes)));
+                group.push(self.bulk_step(pass, is_begun.then_some(()).ok_or(bytes)));
             }
             let group = join_all(group).await;
             let sizes = group.iter().flatten().map(|receipt| returned.bytes(&receipt.outcome));
@@ -178,30 +176,22 @@ impl Engine {
         results
     }
 
-    async fn bulk_step(
-        &self,
-        pass: WritePass<'_>,
-        keyed: Keyed,
-        room: Result<(), usize>,
-    ) -> Result<StepReceipt, Fault> {
+    async fn bulk_step(&self, pass: WritePass<'_>, room: Result<(), usize>) -> Result<StepReceipt, Fault> {
         let limit = BATCH_ANSWER_BYTES_MAX;
         room.map_err(|bytes| LimitFault::AnswerBytes { bytes, limit })?;
-        let Keyed { key, operation } = keyed;
-        let key = self.logical_key(pass.container, key)?;
-        let (executed, _) = self.execute_at(pass.container, key, vec![operation], Returned::All).await?;
+        let Keyed { container, key, operation } = pass.keyed;
+        let key = self.logical_key(container, key)?;
+        let (executed, _) = self.execute_at(container, key, vec![operation], Returned::All).await?;
         let mut executed = executed.map_err(|refusal| refusal.fault)?;
         let (outcome, charge) = executed.outcomes.pop().ok_or_else(no_outcome)?;
         Ok(StepReceipt { outcome, charge })
     }
 
     /// Deletes all documents of a logical partition, some at a time; those written meanwhile may stay.
-    pub async fn delete_logical_partition(
-        &self,
-        pass: WritePass<'_>,
-        key: PartitionKey,
-    ) -> Result<Charge, Fault> {
-        let key = self.logical_key(pass.container, key)?;
-        let prefix = keyspace::logical_prefix(pass.container.number(), &key);
+    pub async fn delete_logical_partition(&self, pass: LogicalPartitionPass<'_>) -> Result<Charge, Fault> {
+        let LogicalPartitionPass { container, key } = pass;
+        let key = self.logical_key(container, key)?;
+        let prefix = keyspace::logical_prefix(container.number(), &key);
         let mut range = keyspace::logical_range(&prefix);
         let mut charge = Charge::MINIMUM;
         loop {
@@ -210,9 +200,9 @@ impl Engine {
                 items_max: DELETE_AT_A_TIME,
                 bytes_max: DELETE_BYTES_AT_A_TIME,
             };
-            let (page, _) = self.page_at(pass.container, &key.effective, &[], &scan).await?;
+            let (page, _) = self.page_at(container, &key.effective, &[], &scan).await?;
             let numbers: Vec<_> = page.documents.iter().map(|stored| stored.number).collect();
-            charge += self.delete_all(pass.container, &key, &numbers).await?;
+            charge += self.delete_all(container, &key, &numbers).await?;
             match page.resume_after {
                 Some(last) => range = keyspace::after(&range, &last),
                 None => return Ok(charge),
@@ -276,15 +266,40 @@ fn brings_back_more(operation: &Operation, returned: Returned) -> bool {
     }
 }
 
-impl Keyed {
-    /// Finds the key on which the request and its document agree; either may be silent.
+impl<'a> Keyed<'a> {
+    /// Finds the key on which request and document agree; either may be silent.
     pub fn new(
-        container: &Container,
+        container: &'a Container,
         given: Option<PartitionKey>,
         operation: Operation,
-    ) -> Result<Keyed, RequestFault> {
+    ) -> Result<Keyed<'a>, RequestFault> {
         let key = agreed_key(container, given, &operation)?;
-        Ok(Keyed { key, operation })
+        Ok(Keyed { container, key, operation })
+    }
+
+    pub(crate) fn container(&self) -> &'a Container {
+        self.container
+    }
+
+    /// What it takes to do this.
+    pub(crate) fn action(&self) -> Action {
+        Action::of_step(&self.operation)
+    }
+
+    /// What is touched: a new document may have any id of the key, others are named.
+    pub(crate) fn reach(&self) -> Reach<'_> {
+        match &self.operation {
+            Operation::Write(Mutation::Create { .. } | Mutation::Upsert { .. } | Mutation::Merge { .. }) => {
+                Reach::LogicalPartition(&self.key)
+            }
+            Operation::Read { target, .. }
+            | Operation::Write(
+                Mutation::Replace { target, .. }
+                | Mutation::Patch { target, .. }
+                | Mutation::Delete { target, .. },
+            ) => Reach::Document { key: Some(&self.key), target },
+            Operation::Write(Mutation::Expire { .. } | Mutation::Reschedule { .. }) => Reach::Whole,
+        }
     }
 
     /// The key.

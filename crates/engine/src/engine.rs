@@ -6,6 +6,7 @@ use crate::catalog::Catalog;
 use crate::isolation::Isolation;
 use crate::jobs::Jobs;
 use crate::join::join_all;
+use crate::metrics::EngineMetrics;
 use crate::request_memory::{MemoryKind, RequestMemory, RequestMemoryOptions};
 use crate::slot::{CLOSING_MAX, Slots};
 use eval::QueryMemory;
@@ -13,7 +14,8 @@ use exec::QueryBounds;
 use kv::{Durability, SpaceOptions, Store};
 use model::{Ambient, ContinuationKey, Fault};
 use partition::index::{ComputedReader, IndexMemory, IndexOptions};
-use partition::{PartitionMetrics, RecordCache, Surroundings, commit_fault};
+use partition::{PartitionEnvironment, PartitionMetrics, RecordCache, commit_fault};
+use plan::DocumentLink;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
@@ -61,6 +63,8 @@ pub struct EngineOptions {
     /// Who reads the queries of computed properties, once for each definition: the engine knows no query text. A
     /// container with a property that is not read cannot be queried.
     pub computed_reader: ComputedReader,
+    /// How queries see the links of documents; the RID alone by default.
+    pub document_link: DocumentLink,
 }
 
 impl Default for EngineOptions {
@@ -78,6 +82,7 @@ impl Default for EngineOptions {
             request_memory: RequestMemoryOptions::default(),
             partitions: PartitionBounds::default(),
             computed_reader: |_| None,
+            document_link: |rid| rid.to_string(),
         }
     }
 }
@@ -147,6 +152,7 @@ pub struct Engine {
     pub(crate) record_cache: Arc<RecordCache>,
     pub(crate) index_memory: Arc<IndexMemory>,
     pub(crate) partition_metrics: PartitionMetrics,
+    pub(crate) metrics: EngineMetrics,
     pub(crate) query_memory: Arc<QueryMemory>,
     pub(crate) request_memory: Arc<RequestMemory>,
     pub(crate) catalog: Catalog,
@@ -172,7 +178,7 @@ impl Engine {
         let record_cache = Arc::new(RecordCache::new(options.record_cache_bytes, u64::from_le_bytes(seed)));
         let index_memory = IndexMemory::new(options.index);
         let partition_metrics = PartitionMetrics::default();
-        let surroundings = Surroundings {
+        let environment = PartitionEnvironment {
             store: store.clone(),
             cache: Arc::clone(&record_cache),
             ambient: Arc::clone(&ambient),
@@ -183,9 +189,10 @@ impl Engine {
         let engine = Arc::new(Engine {
             isolation: Isolation::new(&options, Arc::clone(&ambient)),
             store,
-            slots: Slots::new(surroundings, Handle::current()),
+            slots: Slots::new(environment, Handle::current()),
             index_memory,
             partition_metrics,
+            metrics: EngineMetrics::default(),
             query_memory: Arc::new(QueryMemory::new(options.query_memory_bytes)),
             request_memory: RequestMemory::new(options.request_memory),
             options,

@@ -4,7 +4,7 @@
 //! given is not given again, and what was there all along is not missed. The continuation carries the key of the
 //! last document looked at and survives restarts.
 
-use crate::access::ReadPass;
+use crate::access::{FeedPass, Reach};
 use crate::catalog::Container;
 use crate::engine::Engine;
 use crate::slot::PartitionSlot;
@@ -34,11 +34,19 @@ pub enum Scope {
     Key(PartitionKey),
 }
 
+impl Scope {
+    /// What a caller must be allowed to see.
+    pub fn reach(&self) -> Reach<'_> {
+        match self {
+            Scope::Key(key) => Reach::LogicalPartition(key),
+            Scope::Container | Scope::Range(..) | Scope::Hashes(_) => Reach::Whole,
+        }
+    }
+}
+
 /// How much is wanted.
 #[derive(Clone, Debug)]
 pub struct FeedRequest {
-    /// Which documents.
-    pub scope: Scope,
     /// Most documents of the page.
     pub items_max: usize,
     /// Where to go on.
@@ -62,10 +70,10 @@ pub struct FeedPage {
 
 impl Engine {
     /// Reads a page of documents.
-    pub async fn feed(&self, pass: ReadPass<'_>, request: &FeedRequest) -> Result<FeedPage, Fault> {
-        let container = pass.container;
-        let (hashes, mut keys) = bounds(container, &request.scope)?;
-        let context = scope_context("feed", container, &request.scope);
+    pub async fn feed(&self, pass: FeedPass<'_>, request: &FeedRequest) -> Result<FeedPage, Fault> {
+        let FeedPass { container, scope } = pass;
+        let (hashes, mut keys) = bounds(container, &scope)?;
+        let context = scope_context("feed", container, &scope);
         if let Some(text) = &request.continuation {
             keys = resumed(&keys, &self.continuation_key.open(&context, text)?)?;
         }

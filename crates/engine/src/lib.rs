@@ -26,15 +26,16 @@ mod slot;
 mod verify;
 
 pub use access::{
-    Access, AccountKey, Action, AdminPass, Assignee, CatalogPass, Grant, Identity, IdentityOptions,
-    KeyFingerprint, KeyName, KeyUse, Place, Principal, Reach, ReadPass, RoleAssignment, RoleDefinition,
-    RoleTable, Sought, WritePass,
+    Access, Account, AccountKey, Action, AdminPass, Assignee, BatchPass, CatalogPass, DocumentPass,
+    DocumentsPass, ExecutePass, FeedPass, Grant, Guarded, Identity, IdentityOptions, KeyFingerprint, KeyName,
+    KeyUse, LogicalPartitionPass, Permissions, Place, Principal, QueryPass, Reach, RoleAssignment,
+    RoleDefinition, RoleTable, Scripts, Users, WritePass,
 };
 pub use admission::AdmissionBounds;
 pub use catalog::{
-    Addressed, ClientEncryptionKey, Container, ContainerUsage, Creation, Database, Entry, Offer, OfferOwner,
-    Page, PageRequest, PartitionRange, Permission, PermissionPart, PermissionResource, RangeFeed, Script,
-    User, WantedPermission, Written,
+    Addressed, ClientEncryptionKey, Container, ContainerUsage, Creation, Database, Entry, NamedScript, Offer,
+    OfferOwner, Page, PageRequest, PartitionRange, Permission, PermissionPart, PermissionResource, RangeFeed,
+    Script, User, WantedPermission, Written,
 };
 pub use derived::Derived;
 pub use documents::{

@@ -1,5 +1,6 @@
 //! Consumers of the change logs of a container. No request names them yet.
 
+use crate::access::AdminPass;
 use crate::catalog::Container;
 use crate::engine::Engine;
 use crate::router::Attempts;
@@ -9,11 +10,12 @@ impl Engine {
     /// Registers a consumer of a partition's log, or moves it: what was written behind its position stays in the log.
     pub async fn set_log_consumer(
         &self,
-        container: &Container,
+        pass: &AdminPass<&Container>,
         ordinal: PartitionOrdinal,
         name: &str,
         lsn: Lsn,
     ) -> Result<(), Fault> {
+        let container = pass.resource;
         let mut attempts = Attempts::default();
         loop {
             let map = self.newest_map(container)?;

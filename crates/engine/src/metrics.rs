@@ -2,16 +2,50 @@
 //! partitions count by themselves.
 
 use crate::engine::Engine;
+use exec::PathKind;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{
     DescriptorEncoder, EncodeCounterValue, EncodeGaugeValue, EncodeLabelSet, EncodeMetric,
 };
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 use std::fmt;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// Histograms by one label.
+type Histograms = Family<[(&'static str, &'static str); 1], Histogram, fn() -> Histogram>;
+
+/// What the engine measures by itself.
+#[derive(Debug)]
+pub(crate) struct EngineMetrics {
+    queries: Histograms,
+    /// One for each kind of path, in the order of [`PathKind::ALL`].
+    by_path: [Histogram; PathKind::ALL.len()],
+}
+
+impl Default for EngineMetrics {
+    fn default() -> EngineMetrics {
+        // From 50 µs, four-fold, to 13 s.
+        let buckets: fn() -> Histogram = || Histogram::new(exponential_buckets(50e-6, 4.0, 10));
+        let queries = Histograms::new_with_constructor(buckets);
+        let by_path = PathKind::ALL.map(|path| queries.get_or_create(&[("path", path.name())]).clone());
+        EngineMetrics { queries, by_path }
+    }
+}
+
+impl EngineMetrics {
+    /// Counts a page of a query.
+    pub(crate) fn query_time(&self, path: PathKind, time: Duration) {
+        if let Some(position) = PathKind::ALL.iter().position(|kind| *kind == path) {
+            self.by_path[position].observe(time.as_secs_f64());
+        }
+    }
+}
 
 impl Engine {
     /// Registers the metrics of the engine and of everything below it.
@@ -21,6 +55,9 @@ impl Engine {
         }
         self.partition_metrics.register(registry);
         self.record_cache.register(registry);
+        let queries =
+            "Time to make a page of a query, by the access path of the partition that was read first";
+        registry.register_with_unit("query_page", queries, Unit::Seconds, self.metrics.queries.clone());
         registry.register_collector(Box::new(EngineCollector(Arc::downgrade(self))));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Knows nothing of query text: an API lowers its language to [`plan::query::Query`].
 
-use crate::access::{Principal, ReadPass};
+use crate::access::{Principal, QueryPass};
 use crate::catalog::Container;
 use crate::engine::Engine;
 use crate::feed::{Scope, bounds, scope_context};
@@ -14,10 +14,10 @@ use exec::{
     QueryRow, Resume, rank,
 };
 use model::policy::VectorEmbedding;
-use model::{Charge, ContinuationKey, EffectiveRange, Fault, SessionToken, Work};
+use model::{Charge, ContinuationKey, EffectiveRange, Fault, Lsn, PartitionOrdinal, SessionToken, Work};
 use partition::keyspace;
-use plan::SystemProperties;
 use plan::query::{Order, Query, Ranking};
+use plan::{DocumentLink, SystemProperties};
 use std::borrow::Cow;
 use std::sync::Arc;
 use value::{PropertyPath, Value};
@@ -34,8 +34,6 @@ pub struct QueryRequest {
     /// What continuations are bound to, if not to the query itself: a client that goes on behind a row by a condition
     /// brings the continuation that it had without the condition.
     pub bound_to: Option<Arc<Query>>,
-    /// Over which documents.
-    pub scope: Scope,
     /// Most rows of the page.
     pub items_max: usize,
     /// Where to go on.
@@ -63,10 +61,10 @@ pub struct QueryPage {
 
 impl Engine {
     /// Answers a page of a query.
-    pub async fn query(&self, pass: ReadPass<'_>, request: &QueryRequest) -> Result<QueryPage, Fault> {
+    pub async fn query(&self, pass: QueryPass<'_>, request: &QueryRequest) -> Result<QueryPage, Fault> {
         let container = pass.container;
         let size = Size::of_text(request.text_bytes);
-        let defined = Defined::of(container)?;
+        let defined = Defined::of(container, self.options.document_link)?;
         let ready = self.prepared(&pass, request, size, &defined).await?;
         let Ready { query, mut program, resume, context } = ready;
         let mut spent = QueryMetrics::default();
@@ -83,40 +81,73 @@ impl Engine {
             memory: Arc::clone(&self.query_memory),
             parts: Vec::new(),
         };
-        let asked = Asked { scope: &request.scope, session: &request.session, size };
+        let asked = Asked { scope: &pass.scope, session: &request.session, size };
         let page = self.page(&pass, &asked, page).await?;
         spent.add(&page.metrics);
         let metrics = QueryMetrics { rows: page.metrics.rows, bytes: page.metrics.bytes, ..spent };
         let seal = |resume: Resume| {
-            let scope = || scope_context("query", container, &request.scope);
+            let scope = || scope_context("query", container, &pass.scope);
             let context = context.unwrap_or_else(|| defined.bound_context(scope(), &query, request));
             self.continuation_key.seal(&context, &resume.encode())
         };
+        let charge = self.record_query(container, &page.seen, &metrics);
         let token = |(ordinal, lsn)| SessionToken { ordinal, lsn };
         Ok(QueryPage {
             rows: page.rows,
             continuation: page.resume.map(seal),
             session: page.seen.into_iter().map(token).collect(),
-            charge: Work::Query { documents: metrics.documents_read, bytes: metrics.bytes_read }.price(),
+            charge,
             metrics,
         })
+    }
+
+    /// Prices a page and records what each partition did for it. The part of the price that no partition caused alone
+    /// is that of the first one.
+    fn record_query(
+        &self,
+        container: &Container,
+        seen: &[(PartitionOrdinal, Lsn)],
+        metrics: &QueryMetrics,
+    ) -> Charge {
+        if let Some(path) = metrics.path {
+            self.metrics.query_time(path, metrics.total_time);
+        }
+        let charge = Work::Query { documents: metrics.documents_read, bytes: metrics.bytes_read }.price();
+        let base = Work::Query { documents: 0, bytes: 0 }.price();
+        let mut rest = charge;
+        let mut record = |ordinal, part: Charge| {
+            let part = part.min(rest);
+            if let Some(slot) = container.map.by_ordinal(ordinal) {
+                slot.ledger.add(part);
+            }
+            rest = rest.less(part);
+        };
+        let first = seen.first().map(|(ordinal, _)| *ordinal);
+        for work in metrics.partitions.iter().filter(|work| Some(work.ordinal) != first) {
+            let priced = Work::Query { documents: work.documents, bytes: work.bytes }.price();
+            record(work.ordinal, priced.less(base));
+        }
+        if let Some(first) = first {
+            record(first, charge);
+        }
+        charge
     }
 
     /// Makes a query ready: here, or if that takes long, apart from other requests.
     async fn prepared(
         &self,
-        pass: &ReadPass<'_>,
+        pass: &QueryPass<'_>,
         request: &QueryRequest,
         size: Size,
         defined: &Defined<'_>,
     ) -> Result<Ready, Fault> {
         let container = pass.container;
         if size == Size::Ordinary {
-            let scope = || scope_context("query", container, &request.scope);
+            let scope = || scope_context("query", container, &pass.scope);
             return prepare(defined, request, scope, &self.continuation_key);
         }
         let defined = defined.to_owned();
-        let scope = scope_context("query", container, &request.scope);
+        let scope = scope_context("query", container, &pass.scope);
         let (request, key) = (request.clone(), self.continuation_key.clone());
         let prepare = move || {
             let mut ready = prepare(&defined, &request, || scope.clone(), &key)?;
@@ -132,7 +163,7 @@ impl Engine {
     /// meanwhile, the page is made again.
     async fn page(
         &self,
-        pass: &ReadPass<'_>,
+        pass: &QueryPass<'_>,
         asked: &Asked<'_>,
         mut request: PageRequest,
     ) -> Result<Page, Fault> {
@@ -152,7 +183,7 @@ impl Engine {
     /// A ranked query in an ordinary order, by what other queries say of all documents and all scores.
     async fn ranked(
         &self,
-        pass: &ReadPass<'_>,
+        pass: &QueryPass<'_>,
         request: &QueryRequest,
         ranking: &Ranking,
         spent: &mut QueryMetrics,
@@ -164,7 +195,7 @@ impl Engine {
         };
         let scores = rank::scores(ranking, statistics.as_ref().map(Value::as_ref));
         let rows = match rank::scores_query(query, &scores) {
-            Some(rows) => self.one_value(pass, request, &request.scope, rows, spent).await?,
+            Some(rows) => self.one_value(pass, request, &pass.scope, rows, spent).await?,
             None => None,
         };
         let query = rank::ordered(query, ranking, scores, rows.as_ref().map(Value::as_ref));
@@ -174,7 +205,7 @@ impl Engine {
     /// The one value that a query over `scope` gives.
     async fn one_value(
         &self,
-        pass: &ReadPass<'_>,
+        pass: &QueryPass<'_>,
         request: &QueryRequest,
         scope: &Scope,
         query: Query,
@@ -200,9 +231,9 @@ impl Engine {
     }
 
     /// How a query is carried out, as text.
-    pub async fn explain(&self, pass: ReadPass<'_>, request: &QueryRequest) -> Result<String, Fault> {
+    pub async fn explain(&self, pass: QueryPass<'_>, request: &QueryRequest) -> Result<String, Fault> {
         let program = self.program(&pass, request).await?;
-        let asked = Asked { scope: &request.scope, session: &[], size: Size::of_text(request.text_bytes) };
+        let asked = Asked { scope: &pass.scope, session: &[], size: Size::of_text(request.text_bytes) };
         let parts: Arc<[Part]> = self.parts(pass.container, &asked).await?.into();
         let items_max = request.items_max;
         let begin = |meter| {
@@ -213,9 +244,9 @@ impl Engine {
     }
 
     /// Which indexes a query uses, and which might help it.
-    pub async fn index_use(&self, pass: &ReadPass<'_>, request: &QueryRequest) -> Result<IndexUse, Fault> {
+    pub async fn index_use(&self, pass: &QueryPass<'_>, request: &QueryRequest) -> Result<IndexUse, Fault> {
         let program = self.program(pass, request).await?;
-        let asked = Asked { scope: &request.scope, session: &[], size: Size::of_text(request.text_bytes) };
+        let asked = Asked { scope: &pass.scope, session: &[], size: Size::of_text(request.text_bytes) };
         let parts: Arc<[Part]> = self.parts(pass.container, &asked).await?.into();
         let definition = pass.container.definition();
         let indexing = Arc::new(definition.policies.indexing.clone());
@@ -229,8 +260,8 @@ impl Engine {
     }
 
     /// The program of a query.
-    async fn program(&self, pass: &ReadPass<'_>, request: &QueryRequest) -> Result<Arc<Program>, Fault> {
-        let defined = Defined::of(pass.container)?;
+    async fn program(&self, pass: &QueryPass<'_>, request: &QueryRequest) -> Result<Arc<Program>, Fault> {
+        let defined = Defined::of(pass.container, self.options.document_link)?;
         let query = defined.with_vectors(&request.query);
         let (system, computed) = (defined.system, Arc::clone(defined.computed()));
         let make = move || Program::new(query, &computed, system).map(Arc::new);
@@ -340,13 +371,14 @@ struct Defined<'a> {
 
 impl Defined<'_> {
     /// Refuses a container with a computed property that could not be read: a query would see something else.
-    fn of(container: &Container) -> Result<Defined<'_>, Fault> {
+    fn of(container: &Container, link: DocumentLink) -> Result<Defined<'_>, Fault> {
         let embeddings = container.definition().policies.vectors.as_ref();
         let embeddings = embeddings.map_or(&[][..], |policy| &policy.embeddings);
         Ok(Defined {
             system: SystemProperties {
                 database: container.database().number(),
                 container: container.number(),
+                link,
             },
             embeddings: Cow::Borrowed(embeddings),
             computed: Cow::Borrowed(container.computed()?),

@@ -1,6 +1,6 @@
 //! Documents by their keys, many in one request: grouped by partition, each partition read at one state.
 
-use crate::access::ReadPass;
+use crate::access::DocumentsPass;
 use crate::catalog::Container;
 use crate::documents::DocumentAddress;
 use crate::engine::Engine;
@@ -60,18 +60,14 @@ impl Engine {
     /// Reads documents by their keys. Those of one partition are of one state; partitions are read side by side.
     pub async fn read_many(
         &self,
-        pass: ReadPass<'_>,
-        addresses: Vec<DocumentAddress>,
+        pass: DocumentsPass<'_>,
         session: &[SessionToken],
     ) -> Result<ManyDocuments, Fault> {
+        let DocumentsPass { container, addresses } = pass;
         if addresses.len() > READ_MANY_MAX {
             return Err(LimitFault::TooManyOperations { given: addresses.len(), limit: READ_MANY_MAX }.into());
         }
-        let container = pass.container;
-        let located = |DocumentAddress { key, target }| {
-            let key = key.ok_or(RequestFault::PartitionKeyRequired)?;
-            Ok((self.logical_key(container, key)?, target))
-        };
+        let located = |DocumentAddress { key, target }| Ok((self.logical_key(container, key)?, target));
         let addresses = addresses.into_iter().map(located).collect::<Result<Vec<_>, RequestFault>>()?;
         let mut waiting: Vec<usize> = (0..addresses.len()).collect();
         let mut read = ManyDocuments {

@@ -1,7 +1,7 @@
 //! Memory of requests under way: bodies that arrive and answers that wait to be taken.
 //!
 //! Every body and every answer draws a reservation from three bounds: its connection's, its credential's and the one
-//! for all. A request that finds no room waits, holding nothing but what came before its body, and is refused when it has waited
+//! for all. A request that finds no room waits, holding nothing of its body, and is refused when it has waited
 //! too long. A holder of a body may wait for room for its answer; nobody who holds an answer waits for a body, so
 //! waiting always ends. Knows nothing of wire formats.
 

@@ -5,6 +5,7 @@
 //! moved. Then the newest map of the container is asked again, a bounded number of times. A write is repeated only if
 //! the partition gave it back; a write whose outcome is unknown never is.
 
+use crate::access::CatalogPass;
 use crate::catalog::{Container, PartitionMap};
 use crate::engine::Engine;
 use crate::join::join_all;
@@ -284,7 +285,8 @@ impl Engine {
     /// How much of the index that a container's policy asks for is there, in percent: that of the partition that is
     /// furthest behind. Partitions that nobody has used yet are opened, which also sets those to work whose index is
     /// of an older policy.
-    pub async fn index_progress(&self, container: &Container) -> Result<u8, Fault> {
+    pub async fn index_progress(&self, pass: &CatalogPass<&Container>) -> Result<u8, Fault> {
+        let container = pass.resource;
         let routed = self.routed_everywhere(container).await?;
         Ok(routed.iter().map(|routed| routed.partition.index_progress()).min().unwrap_or(100))
     }
@@ -302,7 +304,8 @@ impl Engine {
     }
 
     /// Compares the index of every partition of a container with its records; for checks, not for requests.
-    pub async fn audit_index(&self, container: &Container) -> Result<Vec<IndexFinding>, Fault> {
+    pub async fn audit_index(&self, pass: &CatalogPass<&Container>) -> Result<Vec<IndexFinding>, Fault> {
+        let container = pass.resource;
         let mut findings = Vec::new();
         for routed in self.routed_everywhere(container).await? {
             findings.extend(routed.partition.audit_index().await?);

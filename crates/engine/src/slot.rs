@@ -14,7 +14,7 @@ use arc_swap::ArcSwapOption;
 use kv::KeyRange;
 use model::{ContainerNumber, EffectiveRange, Fault, MissingFault, PartitionOrdinal, StorageFault};
 use partition::keyspace::{self, PartitionId};
-use partition::{Carryover, CurrentShape, IdleClose, PartitionSpec, PhysicalPartition, Surroundings};
+use partition::{Carryover, CurrentShape, IdleClose, PartitionEnvironment, PartitionSpec, PhysicalPartition};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::runtime::Handle;
@@ -101,7 +101,7 @@ impl Watched {
 /// What all slots of an engine share.
 #[derive(Debug)]
 pub(crate) struct Slots {
-    surroundings: Surroundings,
+    environment: PartitionEnvironment,
     /// Where writers run, whatever thread a request is on that opens a partition.
     runtime: Handle,
     openings: Semaphore,
@@ -112,10 +112,10 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    pub(crate) fn new(surroundings: Surroundings, runtime: Handle) -> Arc<Slots> {
-        let clock = AtomicU64::new(surroundings.ambient.now_seconds());
+    pub(crate) fn new(environment: PartitionEnvironment, runtime: Handle) -> Arc<Slots> {
+        let clock = AtomicU64::new(environment.ambient.now_seconds());
         Arc::new(Slots {
-            surroundings,
+            environment,
             runtime,
             openings: Semaphore::new(OPENING_MAX),
             open_count: AtomicUsize::new(0),
@@ -131,7 +131,7 @@ impl Slots {
 
     /// Moves the clock by which idle partitions are told.
     pub(crate) fn tick(&self) -> u64 {
-        let now = self.surroundings.ambient.now_seconds();
+        let now = self.environment.ambient.now_seconds();
         self.clock.store(now, Ordering::Relaxed);
         now
     }
@@ -363,16 +363,16 @@ impl UnderWay {
     async fn open(&mut self, opening: Opening) -> Result<PhysicalPartition, Fault> {
         let _turn = self.slots.openings.acquire().await.map_err(|_| stopped())?;
         if let Some(last) = &self.last {
-            last.settle_stopped().await?;
+            last.await_outcomes().await?;
             self.last = None;
         }
-        let surroundings = self.slots.surroundings.clone();
+        let environment = self.slots.environment.clone();
         let carryover = self
             .slot
             .carryover
-            .get_or_init(|| Arc::new(Carryover::new(opening.id, Arc::clone(&surroundings.ambient))));
+            .get_or_init(|| Arc::new(Carryover::new(opening.id, Arc::clone(&environment.ambient))));
         let spec = PartitionSpec { id: opening.id, range: self.slot.range.clone() };
-        PhysicalPartition::open_after(surroundings, spec, opening.shape, Arc::clone(carryover)).await
+        PhysicalPartition::open_after(environment, spec, opening.shape, Arc::clone(carryover)).await
     }
 }
 

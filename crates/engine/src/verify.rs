@@ -8,8 +8,8 @@ use model::{Ambient, ContainerNumber, Fault};
 use partition::index::{ComputedReader, IndexFinding, IndexMemory, IndexOptions};
 use partition::keyspace::PartitionId;
 use partition::{
-    AuditScope, ExpiryRule, Finding, PartitionMetrics, PartitionSpec, PhysicalPartition, RecordCache,
-    Surroundings, audit, read_fault, stray_containers,
+    AuditScope, ExpiryRule, Finding, PartitionEnvironment, PartitionMetrics, PartitionSpec,
+    PhysicalPartition, RecordCache, audit, read_fault, stray_containers,
 };
 use std::sync::Arc;
 
@@ -88,7 +88,7 @@ pub async fn verify(
     computed_reader: ComputedReader,
     ambient: Arc<dyn Ambient>,
 ) -> Result<Verification, Fault> {
-    let surroundings = Surroundings {
+    let environment = PartitionEnvironment {
         store: store.clone(),
         cache: Arc::new(RecordCache::new(0, 0)),
         ambient,
@@ -111,7 +111,7 @@ pub async fn verify(
             },
         };
         let report = audit(&view, &scope).await?;
-        let (index_findings, unindexed) = verify_index(&surroundings, container, partitions).await?;
+        let (index_findings, unindexed) = verify_index(&environment, container, partitions).await?;
         verification.containers.push(VerifiedContainer {
             database: container.database().id().to_owned(),
             name: container.definition().id.clone(),
@@ -126,7 +126,7 @@ pub async fn verify(
 
 /// What the indexes of a container say wrongly, and how many say nothing yet.
 async fn verify_index(
-    surroundings: &Surroundings,
+    environment: &PartitionEnvironment,
     container: &Container,
     partitions: &[PartitionSpec],
 ) -> Result<(Vec<IndexFinding>, usize), Fault> {
@@ -134,7 +134,7 @@ async fn verify_index(
     let mut unindexed = 0;
     for spec in partitions {
         let shape = Arc::clone(&container.shape);
-        let partition = PhysicalPartition::open(surroundings.clone(), spec.clone(), shape).await?;
+        let partition = PhysicalPartition::open(environment.clone(), spec.clone(), shape).await?;
         match partition.index_progress() {
             100 => findings.extend(partition.audit_index().await?),
             _ => unindexed += 1,

@@ -1,9 +1,13 @@
 //! Results on their way to a page.
 
 use eval::Holding;
+use model::PartitionOrdinal;
 use plan::StoredDocument;
 use std::time::Duration;
 use value::{Decoded, Value, ValueRef, WALK_DEPTH_MAX};
+
+use crate::access::PathKind;
+use crate::task::OpenPart;
 
 /// A row of a result.
 #[derive(Clone, Debug)]
@@ -83,7 +87,7 @@ pub(crate) struct Found {
 }
 
 /// What was done for a page. Counts are exact, times are measured.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct QueryMetrics {
     /// Documents that were read.
     pub documents_read: u64,
@@ -103,6 +107,21 @@ pub struct QueryMetrics {
     pub evaluation_time: Duration,
     /// Time altogether.
     pub total_time: Duration,
+    /// The documents read, by partition.
+    pub partitions: Vec<PartitionWork>,
+    /// The access path of the partition that was read first.
+    pub path: Option<PathKind>,
+}
+
+/// What was read of one partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartitionWork {
+    /// The partition.
+    pub ordinal: PartitionOrdinal,
+    /// Documents.
+    pub documents: u64,
+    /// Their bytes.
+    pub bytes: u64,
 }
 
 impl QueryMetrics {
@@ -117,12 +136,30 @@ impl QueryMetrics {
         self.read_time += other.read_time;
         self.evaluation_time += other.evaluation_time;
         self.total_time += other.total_time;
+        other.partitions.iter().for_each(|work| self.add_work(*work));
+        self.path = self.path.or(other.path);
+    }
+
+    fn add_work(&mut self, work: PartitionWork) {
+        // A partition is mostly read in one go.
+        match self.partitions.iter_mut().rev().find(|known| known.ordinal == work.ordinal) {
+            Some(known) => {
+                known.documents += work.documents;
+                known.bytes += work.bytes;
+            }
+            None => self.partitions.push(work),
+        }
     }
 
     /// Counts documents that were read.
-    pub(crate) fn count_read(&mut self, documents: &[StoredDocument], time: Duration) {
-        self.documents_read += documents.len() as u64;
-        self.bytes_read += documents.iter().map(|stored| stored.document.bytes().len() as u64).sum::<u64>();
+    pub(crate) fn count_read(&mut self, open: &OpenPart, documents: &[StoredDocument], time: Duration) {
+        let bytes = documents.iter().map(|stored| stored.document.bytes().len() as u64).sum::<u64>();
+        let documents = documents.len() as u64;
+        self.documents_read += documents;
+        self.bytes_read += bytes;
         self.read_time += time;
+        if documents > 0 {
+            self.add_work(PartitionWork { ordinal: open.part.source.ordinal(), documents, bytes });
+        }
     }
 }

@@ -46,10 +46,11 @@ mod source;
 mod stream;
 mod task;
 
+pub use access::PathKind;
 pub use computed::ComputedProperty;
 pub use explain::explain;
 pub use fault::query_fault;
-pub use found::{QueryMetrics, QueryRow};
+pub use found::{PartitionWork, QueryMetrics, QueryRow};
 pub use index_use::{Impact, IndexUse, Indexes, SingleIndex, index_use};
 pub use page::{Page, PageRequest, page};
 pub use program::{Program, digest};

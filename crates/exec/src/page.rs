@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::access::{self, AccessPath, Ordering, Way};
+use crate::access::{self, AccessPath, Ordering, PathKind, Way};
 use crate::assembly::Assembly;
 use crate::collect::Wish;
 use crate::fault::query_fault;
@@ -200,13 +200,16 @@ impl Work {
 
     /// Streams of all parts in the order of the layer, if their indexes have it and to sort is not cheaper.
     async fn ordered_streams(
-        &self,
+        &mut self,
         layer: &Layer,
         parts: &[Arc<OpenPart>],
     ) -> Result<Option<Vec<Stream>>, Fault> {
         let wanted = (self.assembly.room() as u64).saturating_add(self.assembly.offset());
         let paths = match access::in_order(layer, parts, wanted).await? {
-            Ordering::Walk(paths) => paths,
+            Ordering::Walk(paths) => {
+                self.metrics.path = Some(PathKind::Ordered);
+                paths
+            }
             Ordering::Sort(_) => return Ok(None),
         };
         let after = self.assembly.after().settled(|_| None);

@@ -44,7 +44,7 @@ pub(crate) async fn read(
         let numbers: Vec<DocumentNumber> = same.iter().map(|place| picks[*place].named.number).collect();
         let found = open.view.by_numbers(&numbers, &open.part.keys).await?;
         metrics.documents_by_index += found.len() as u64;
-        metrics.count_read(&found, begun.elapsed());
+        metrics.count_read(open, &found, begun.elapsed());
         let mut places = same.iter();
         for document in found {
             let place = places.find(|place| picks[**place].named.number == document.number);

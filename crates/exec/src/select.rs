@@ -107,6 +107,7 @@ async fn chosen<'l>(
 ) -> Result<AccessPath<'l>, Fault> {
     let begun = Instant::now();
     let path = access::all(layer, open, covering).await?;
+    metrics.path = metrics.path.or(Some(path.way.kind()));
     metrics.index_time += begun.elapsed();
     Ok(path)
 }
@@ -148,7 +149,7 @@ pub(crate) async fn over_numbers(
         let begun = Instant::now();
         let documents = open.view.by_numbers(some, &open.part.keys).await?;
         metrics.documents_by_index += documents.len() as u64;
-        metrics.count_read(&documents, begun.elapsed());
+        metrics.count_read(open, &documents, begun.elapsed());
         add_documents(task, layer, &context, (&documents, Check::Filter), &mut collector).await?;
         task.rest().await?;
     }

@@ -220,6 +220,7 @@ impl Stream {
         let first = self.first_number();
         let begun = Instant::now();
         let path = access::by_number(layer, &open).await?;
+        metrics.path = metrics.path.or(Some(path.way.kind()));
         self.scans_after = path.scans_after;
         let named = match path.way {
             Way::Lookup(_, Some(named)) => Some(named),

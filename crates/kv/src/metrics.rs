@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use crate::batch::Durability;
 
-/// A label with its value.
-type Label = [(&'static str, &'static str); 1];
+/// Histograms by one label.
+type Histograms = Family<[(&'static str, &'static str); 1], Histogram, fn() -> Histogram>;
 
 /// Counters and histograms of one store. Clones share them.
 #[derive(Clone, Debug)]
 pub struct StoreMetrics {
-    commits: Family<Label, Histogram, fn() -> Histogram>,
+    commits: Histograms,
     synced: Histogram,
     buffered: Histogram,
     group_batches: Histogram,
@@ -30,8 +30,7 @@ fn time_buckets() -> Histogram {
 
 impl Default for StoreMetrics {
     fn default() -> StoreMetrics {
-        let commits: Family<Label, Histogram, fn() -> Histogram> =
-            Family::new_with_constructor(time_buckets as fn() -> Histogram);
+        let commits = Histograms::new_with_constructor(time_buckets);
         let of = |durability| commits.get_or_create(&[("durability", durability)]).clone();
         StoreMetrics {
             synced: of("sync"),

@@ -58,6 +58,11 @@ impl Charge {
         Charge(529 + line(size_bytes, WRITE_SLOPE))
     }
 
+    /// The charge without `part`; nothing if that is more.
+    pub fn less(self, part: Charge) -> Charge {
+        Charge(self.0.saturating_sub(part.0))
+    }
+
     /// The charge in hundredths of a request unit.
     pub fn hundredths(self) -> u64 {
         self.0

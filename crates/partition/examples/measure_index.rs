@@ -1,11 +1,11 @@
-//! Measures what the index costs and how fast it answers: creates with the index on and off, memory and disk per
-//! document, lookups.
+//! Measures the costs and speed of the index: creates with the index on and off, memory and disk per document,
+//! lookups.
 //!
 //! `cargo run --release -p perihelion-partition --example measure_index [documents] [folder]`; without a folder the
 //! store is in memory.
 //!
-//! `… --example measure_index universes [documents]` measures what runs keep in memory instead, per document: as they
-//! are created, after a fifth of them was replaced and after a tenth was deleted, in any order.
+//! `… --example measure_index universes [documents]` measures what runs keep in memory per document instead: after
+//! creation, after a fifth of the documents was replaced, and after a tenth was deleted, in any order.
 
 #![allow(
     clippy::print_stdout,
@@ -24,8 +24,8 @@ use model::{
 use partition::index::{IndexMemory, IndexOptions, IndexPath, IndexReader, Lookup, PathStep};
 use partition::keyspace::{INDEX, PartitionId, SPACES};
 use partition::{
-    ContainerShape, CurrentShape, PartitionMetrics, PartitionSpec, PhysicalPartition, RecordCache,
-    Surroundings, new_partition_rows,
+    ContainerShape, CurrentShape, PartitionEnvironment, PartitionMetrics, PartitionSpec, PhysicalPartition,
+    RecordCache, new_partition_rows,
 };
 use plan::{Condition, Item, LogicalKey, Mutation, Operation, Returned, Target, Transaction};
 use serde_json::{Value as Json, json};
@@ -36,7 +36,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use value::{Document, Value};
 
-/// Clients that create at the same time: the writer commits what waits together.
+/// Concurrent clients: the writer commits waiting transactions together.
 const CLIENTS: usize = 64;
 const LOOKUPS: u32 = 1000;
 
@@ -106,7 +106,7 @@ async fn universes(documents: u64) {
     };
     bench.change((0..documents).map(upsert)).await;
     bench.run_memory("created").await;
-    // Multiplied by an odd constant, the low bits of a count go through all numbers in no visible order.
+    // Multiplied by an odd constant, the low bits of a count take all values in no visible order.
     let shuffled = |count: u64| count.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
     bench.change((0..documents / 5).map(|count| upsert(shuffled(count) % documents))).await;
     bench.run_memory("replaced").await;
@@ -158,7 +158,7 @@ impl Bench {
         draft.policies.indexing = policy.clone();
         let definition = draft.checked().unwrap();
         let memory = IndexMemory::new(IndexOptions::default());
-        let surroundings = Surroundings {
+        let environment = PartitionEnvironment {
             store: store.clone(),
             cache: Arc::new(RecordCache::new(64 << 20, 7)),
             ambient: Arc::new(Clock),
@@ -168,7 +168,7 @@ impl Bench {
         };
         let spec = PartitionSpec { id: id(), range: EffectiveRange::full() };
         let shape = Arc::new(CurrentShape::new(ContainerShape::from(&definition)));
-        let partition = Arc::new(PhysicalPartition::open(surroundings, spec, shape).await.unwrap());
+        let partition = Arc::new(PhysicalPartition::open(environment, spec, shape).await.unwrap());
         Bench { store, partition, memory, definition }
     }
 

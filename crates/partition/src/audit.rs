@@ -1,18 +1,18 @@
-//! Re-derives the rows of a container from its records and tells where the store disagrees.
+//! Derives the rows of a container from its records and reports where the store differs.
 //!
-//! Reads one view and changes nothing, so it serves simulations and an offline check alike. It re-states what a
-//! document's rows are by way of the records alone; it does not know how the writer came to write them.
+//! Reads one view and changes nothing, so it is used by simulations and by the offline check. It states the rows of a
+//! document from the records alone and shares no code with the writer for that.
 //!
 //! | space | rule |
 //! |---|---|
-//! | records | a row decodes, lies under the key its document asks for, in a range that a partition owns |
-//! | numbers, unique | exactly the rows that the records ask for |
-//! | expiry | every row that the records ask for; further ones only as [`ExpiryRule`] allows |
-//! | log | the last version of each record has its entry; other entries are removals of numbers that are gone, with a key of the container, or held back by a consumer; none is ahead of the head |
-//! | history | from the position on that the head names, the last version of each record and each removal in the log has its entry; none is ahead of the head or below what was trimmed |
-//! | meta | one owner and one head per partition, whose counts are a recount and whose positions no row exceeds |
+//! | records | a row decodes, is under the key that its document implies, in a range that a partition owns |
+//! | numbers, unique | exactly the rows that the records imply |
+//! | expiry | every row that the records imply; others only as [`ExpiryRule`] allows |
+//! | log | the last version of each record has its entry; other entries are removals of numbers that no longer exist, with a key of the container, or are kept for a consumer; none is after the head |
+//! | history | from the position in the head on, the last version of each record and each removal in the log has its entry; none is after the head or before the trimmed position |
+//! | meta | one owner and one head per partition; its counts equal a recount, and no row has a later position |
 //!
-//! The derived rows are held in memory, some hundred bytes a document.
+//! The derived rows are held in memory, some hundred bytes per document.
 
 use crate::audit_history::audit_history;
 use crate::expiry::expires_at;
@@ -32,54 +32,54 @@ use plan::LogicalKey;
 use std::collections::{BTreeMap, BTreeSet};
 use value::Document;
 
-/// Rows that one step reads.
+/// Rows per scan.
 const ROWS_AT_A_TIME: usize = 1024;
-/// Bytes that one step reads.
+/// Bytes per scan.
 const BYTES_AT_A_TIME: usize = 4 * 1024 * 1024;
 
-/// What is audited.
+/// What to audit.
 #[derive(Clone, Copy, Debug)]
 pub struct AuditScope<'a> {
     /// The container.
     pub container: ContainerNumber,
-    /// Its definition, as far as rows depend on it.
+    /// The part of its definition that rows depend on.
     pub shape: &'a ContainerShape,
     /// All its partitions.
     pub partitions: &'a [PartitionSpec],
-    /// What may be said of expiry rows.
+    /// The expiry rows that are allowed.
     pub expiry: ExpiryRule,
 }
 
-/// Which expiry rows may be there.
+/// The expiry rows that are allowed.
 ///
-/// A row that no document asks for is *stale*. It was written under another default and does no harm: the sweep
-/// looks at the document again when the row's second has come, and drops the row.
+/// A row that no document implies is *stale*. It was written under another default and is harmless: the sweep reads
+/// the document when the row's second has come, and deletes the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpiryRule {
-    /// The default never changed: exactly the rows that the records ask for.
+    /// The default never changed: exactly the rows that the records imply.
     Exact,
-    /// The default changed and all rows were written anew: stale ones may be left if they are later than the
-    /// second that the sweep has reached.
+    /// The default changed and all rows were rewritten: stale rows may remain if they are later than the second that
+    /// the sweep has reached.
     Settled {
         /// The last second that was swept.
         swept_second: u64,
     },
-    /// Rows are being written anew: some may still be missing.
+    /// Rows are being rewritten: some may still be missing.
     Pending,
 }
 
-/// What an audit found.
+/// The result of an audit.
 #[derive(Clone, Debug, Default)]
 pub struct AuditReport {
-    /// Disagreements; empty if all is well.
+    /// Differences; empty if there are none.
     pub findings: Vec<Finding>,
     /// One entry per partition of the scope that has a head.
     pub partitions: Vec<AuditedPartition>,
-    /// Expiry rows that no document asks for.
+    /// Expiry rows that no document implies.
     pub stale_expiry_rows: usize,
 }
 
-/// The head of a partition, as it is stored.
+/// The stored head of a partition.
 #[derive(Clone, Copy, Debug)]
 pub struct AuditedPartition {
     /// The partition.
@@ -88,38 +88,38 @@ pub struct AuditedPartition {
     pub lsn: Lsn,
     /// The time of the last stored batch.
     pub ts: u64,
-    /// What the partition holds by its own word.
+    /// The counts in the head.
     pub counts: PartitionCounts,
 }
 
-/// A disagreement between rows.
+/// A difference between rows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Finding {
-    /// Bytes that are no row.
+    /// A row that does not decode.
     #[error("the row {key:?} of space {} cannot be read: {reason}", space.0)]
     Unreadable {
-        /// Where.
+        /// Its space.
         space: Space,
         /// Its key.
         key: Bytes,
-        /// Why not.
+        /// The decoding error.
         reason: String,
     },
-    /// A record that lies elsewhere than its document says.
+    /// A record under a wrong key.
     #[error("the record {key:?} belongs under {expected:?}")]
     Misplaced {
-        /// Where it is.
+        /// The key of the row.
         key: Bytes,
-        /// Where it belongs.
+        /// The key that its document implies.
         expected: Bytes,
     },
-    /// No partition of the container owns a record.
+    /// A record that no partition of the container owns.
     #[error("no partition owns the record {key:?}")]
     Unowned {
         /// The record.
         key: Bytes,
     },
-    /// Two records have one number.
+    /// Two records with the same number.
     #[error("the number {number:?} of the record {key:?} is taken twice")]
     NumberTwice {
         /// The second record.
@@ -127,35 +127,35 @@ pub enum Finding {
         /// The number.
         number: DocumentNumber,
     },
-    /// A row that the records ask for is missing or has another value.
+    /// A row that the records imply is missing or has another value.
     #[error("space {} holds {found:?} instead of {expected:?} under {key:?}", space.0)]
     Wrong {
-        /// Where.
+        /// Its space.
         space: Space,
         /// The key.
         key: Bytes,
-        /// What the records ask for.
+        /// The value that the records imply.
         expected: Bytes,
-        /// What is there.
+        /// The stored value.
         found: Option<Bytes>,
     },
-    /// A row that no record asks for.
-    #[error("nothing asks for the row {key:?} of space {}", space.0)]
+    /// A row that no record implies.
+    #[error("no record implies the row {key:?} of space {}", space.0)]
     Orphan {
-        /// Where.
+        /// Its space.
         space: Space,
         /// Its key.
         key: Bytes,
     },
-    /// A version without its entry in the log, or with another one.
+    /// A version whose log entry is missing or different.
     #[error("the version {at:?} of {number:?} is not in the log as it should be")]
     NotLogged {
         /// The document.
         number: DocumentNumber,
-        /// Where its version was written.
+        /// The position of its version.
         at: LogPosition,
     },
-    /// An entry of the log that contradicts the entries around it, the records or the head.
+    /// A log entry that contradicts the entries around it, the records or the head.
     #[error("the log entry {at:?} of {id:?} contradicts {what}")]
     LogBroken {
         /// The partition.
@@ -165,7 +165,7 @@ pub enum Finding {
         /// What it contradicts.
         what: &'static str,
     },
-    /// An entry of the history that is missing, or contradicts the records, the log or the head.
+    /// A history entry that is missing or contradicts the records, the log or the head.
     #[error("the history entry {at:?} of {id:?} contradicts {what}")]
     HistoryBroken {
         /// The partition.
@@ -181,24 +181,24 @@ pub enum Finding {
         /// The partition.
         id: PartitionId,
     },
-    /// A partition that nobody may write.
+    /// A partition without an owner row.
     #[error("the partition {id:?} has no owner")]
     NoOwner {
         /// The partition.
         id: PartitionId,
     },
-    /// A head whose counts are not a recount.
+    /// A head whose counts differ from a recount.
     #[error("the partition {id:?} counts {counted:?} and holds {held:?}")]
     Miscounted {
         /// The partition.
         id: PartitionId,
-        /// By its own word.
+        /// The counts in the head.
         counted: PartitionCounts,
-        /// By a recount.
+        /// The counts of the records.
         held: PartitionCounts,
     },
-    /// A record written at a position that its partition says it has not reached.
-    #[error("the record {key:?} is ahead of the head of its partition")]
+    /// A record with a position after the head of its partition.
+    #[error("the record {key:?} has a position after the head of its partition")]
     AheadOfHead {
         /// The record.
         key: Bytes,
@@ -244,7 +244,7 @@ pub async fn audit(view: &View, scope: &AuditScope<'_>) -> Result<AuditReport, F
     Ok(report)
 }
 
-/// The containers with rows in the store that the catalog neither has nor has still to delete.
+/// The containers that have rows in the store but are neither in the catalog nor among the dropped ones.
 pub async fn stray_containers(view: &View) -> Result<Vec<ContainerNumber>, Fault> {
     let mut known = BTreeSet::new();
     for range in [keyspace::container_range(), keyspace::dropped_range()] {
@@ -266,19 +266,19 @@ pub async fn stray_containers(view: &View) -> Result<Vec<ContainerNumber>, Fault
     Ok(strays.into_iter().collect())
 }
 
-/// What the records ask for.
+/// The rows that the records imply.
 #[derive(Default)]
 struct Derived {
     numbers: BTreeMap<Bytes, Bytes>,
     unique: BTreeMap<Bytes, Bytes>,
     expiry: BTreeMap<Bytes, Bytes>,
-    /// By ordinal of the partition that owns them.
+    /// Counts by the ordinal of the partition that owns the records.
     counts: BTreeMap<u32, PartitionCounts>,
-    /// By ordinal of the partition that wrote them, and position.
-    versions: BTreeMap<(u32, LogPosition), Version>,
+    /// Versions by the ordinal of the partition that wrote them, and position.
+    versions: BTreeMap<(u32, LogPosition), WrittenVersion>,
 }
 
-pub(crate) struct Version {
+pub(crate) struct WrittenVersion {
     pub(crate) number: DocumentNumber,
     pub(crate) time: Ticks,
     pub(crate) key: Bytes,
@@ -315,13 +315,13 @@ impl Derived {
         counts.bytes += (key.len() + row.len()) as u64;
         let number = Bytes::copy_from_slice(&record.number.raw().to_be_bytes());
         for row in unique::rows(&scope.shape.unique_keys, &prefix, &record.document) {
-            // Of two holders the second one counts, so that the other is found to lack its row.
+            // Of two holders the second one counts, so that the first is reported to lack its row.
             self.unique.insert(row, number.clone());
         }
         if let Some(second) = expires_at(record.ts(), record.ttl, scope.shape.default_ttl) {
             self.expiry.insert(keyspace::expiry_key(scope.container, second, record.number), effective_key);
         }
-        let version = Version {
+        let version = WrittenVersion {
             number: record.number,
             time: record.time,
             key: key.clone(),
@@ -333,7 +333,7 @@ impl Derived {
             let number = record.number;
             return Err(Finding::NumberTwice { key, number });
         }
-        // Not its time: a partition that was written under a wrong clock returns to the right one.
+        // The time is not compared: a partition that was written under a wrong clock returns to the right one.
         let is_ahead = |head: &Head| record.lsn > head.lsn || record.stamp > head.stamp;
         if heads.get(&record.ordinal.0).is_some_and(is_ahead) {
             return Err(Finding::AheadOfHead { key });
@@ -394,7 +394,7 @@ fn counts(head: &Head) -> PartitionCounts {
     PartitionCounts { documents: head.documents, bytes: head.bytes }
 }
 
-/// Reports every difference between what is asked for and what is there.
+/// Reports every difference between expected and stored rows.
 fn compare(
     space: Space,
     expected: &BTreeMap<Bytes, Bytes>,
@@ -451,7 +451,7 @@ async fn audit_expiry(
     Ok(())
 }
 
-/// Walks the log of one partition and takes the versions it finds there off `derived`.
+/// Walks the log of one partition and removes the versions it finds from `derived`.
 async fn audit_log(
     view: &View,
     scope: &AuditScope<'_>,
@@ -492,11 +492,11 @@ async fn audit_log(
                 broken_version(version, at, report);
             }
             Some(_) => {}
-            // A number is never given twice, so a removed document stays away.
+            // A number is never reused, so a removed document stays absent.
             None if entry.is_removal() && derived.numbers.contains_key(&number_key) => {
                 broken("a document that is there");
             }
-            // Kept for a consumer, and not trimmed yet since.
+            // Kept for a consumer and not trimmed since.
             None if has_consumers && at >= head.trimmed => {}
             None if !entry.is_removal() => broken("the last versions"),
             None => {}
@@ -505,7 +505,7 @@ async fn audit_log(
     Ok(())
 }
 
-fn broken_version(version: Version, at: LogPosition, report: &mut AuditReport) {
+fn broken_version(version: WrittenVersion, at: LogPosition, report: &mut AuditReport) {
     let number = version.number;
     report.findings.push(Finding::NotLogged { number, at });
 }

@@ -1,6 +1,6 @@
-//! What an audit says of the history of a partition: it has every change from the position on that the head names.
+//! Audits the history of a partition: it has every change from the position in the head on.
 
-use crate::audit::{AuditReport, Finding, Version, rows};
+use crate::audit::{AuditReport, Finding, WrittenVersion, rows};
 use crate::head::Head;
 use crate::history::{HistoryEntry, HistoryKind};
 use crate::keyspace::{self, HISTORY, LOG, PartitionId};
@@ -11,12 +11,12 @@ use model::{Fault, Lsn};
 use std::collections::BTreeMap;
 use value::Document;
 
-/// Compares the history of a partition with the versions that it wrote last, and with the removals in its log.
+/// Compares the history of a partition with its last versions and with the removals in its log.
 pub(crate) async fn audit_history(
     view: &View,
     id: PartitionId,
     head: &Head,
-    versions: &BTreeMap<(u32, LogPosition), Version>,
+    versions: &BTreeMap<(u32, LogPosition), WrittenVersion>,
     report: &mut AuditReport,
 ) -> Result<(), Fault> {
     let mut found = BTreeMap::new();
@@ -38,24 +38,24 @@ pub(crate) async fn audit_history(
     let first = (id.ordinal.0, head.history_from);
     let written = versions.range(first..).take_while(|((ordinal, _), _)| *ordinal == id.ordinal.0);
     for ((_, at), version) in written {
-        if !found.get(at).is_some_and(|entry| tells_of(entry, version)) {
+        if !found.get(at).is_some_and(|entry| matches_version(entry, version)) {
             report.findings.push(Finding::HistoryBroken { id, at: *at, what: "the last version" });
         }
     }
     let log = keyspace::log_range(id, head.history_from, Lsn(u64::MAX));
     for (key, row) in rows(view, LOG, log).await? {
         let at = keyspace::parse_log_key(&key).ok_or_else(|| damaged("log key"))?;
-        // What cannot be read is found elsewhere.
+        // Rows that do not decode are reported by the audit of the log.
         let Ok(entry) = LogEntry::decode(&row) else { continue };
-        let is_told = |told: &HistoryEntry| told.number == entry.number && told.time == entry.time;
-        if entry.is_removal() && !found.get(&at).is_some_and(is_told) {
+        let is_same = |found: &HistoryEntry| found.number == entry.number && found.time == entry.time;
+        if entry.is_removal() && !found.get(&at).is_some_and(is_same) {
             report.findings.push(Finding::HistoryBroken { id, at, what: "a removal" });
         }
     }
     Ok(())
 }
 
-/// What an entry contradicts by itself.
+/// What an entry contradicts, without comparing other entries.
 fn contradiction(
     id: PartitionId,
     head: &Head,
@@ -78,7 +78,7 @@ fn contradiction(
     }
 }
 
-fn tells_of(entry: &HistoryEntry, version: &Version) -> bool {
+fn matches_version(entry: &HistoryEntry, version: &WrittenVersion) -> bool {
     let is_same = (entry.number, entry.time) == (version.number, version.time);
     is_same && entry.key == version.key && entry.image == *version.document.bytes()
 }

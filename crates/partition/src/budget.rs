@@ -1,24 +1,24 @@
-//! How much of the store the work may take that nobody waits for: sweeps, walks, deletions, index builds.
+//! The budget of background work in the store: sweeps, walks, deletions, index builds.
 //!
-//! Such work goes in steps that read and write a bounded number of rows. Only so many steps of all partitions are under
-//! way at the same time. A writer never waits for one, so a step may wait for writers.
+//! Such work runs in steps that read and write a bounded number of rows. The number of steps of all partitions that
+//! run at the same time is limited. A writer never waits for a step, so a step may wait for writers.
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Steps that are under way at the same time.
+/// Steps that run at the same time.
 pub const STEPS_MAX: usize = 4;
 
-/// See the file's head.
+/// Limits the steps of background work that run at the same time.
 #[derive(Debug)]
 pub struct StepBudget {
     steps: Semaphore,
 }
 
-/// A step under way; it ends when this is dropped.
+/// A running step; it ends when this is dropped.
 #[derive(Debug)]
 #[must_use]
 pub struct Step<'a> {
-    /// None only if the budget were closed, which it never is.
+    /// `None` only if the semaphore were closed, which never happens.
     _permit: Option<SemaphorePermit<'a>>,
 }
 
@@ -27,7 +27,7 @@ impl StepBudget {
         StepBudget { steps: Semaphore::new(STEPS_MAX) }
     }
 
-    /// Waits for its turn, in the order of asking.
+    /// Waits for a permit, first come, first served.
     pub async fn step(&self) -> Step<'_> {
         Step { _permit: self.steps.acquire().await.ok() }
     }

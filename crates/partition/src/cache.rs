@@ -1,12 +1,12 @@
-//! Records that were read lately, in front of the store: one cache for all partitions of a store.
+//! Record cache in front of the store, one for all partitions of a store.
 //!
-//! A cached record is always the current one. The writer takes a key out when it hands a new version of it to the
-//! store, and holds the key's place shut until that version is published. A reader that did not find the record
-//! asks for leave *before* it takes its view, and its find is kept only if nothing was written at that place since:
-//! then its view holds what every later view holds too. Knows nothing of what a record means.
+//! A cached record is always the current version. The writer removes a key when it submits a new version of it, and
+//! keeps the key's slot closed until that version is published. A reader that misses gets a ticket *before* it takes
+//! its view. The record it reads is cached only if nothing was written in that slot since: the record is then the same
+//! in every later view. Knows nothing of the contents of records.
 //!
-//! Places are shared by the keys whose hashes end alike, so that they cost no memory per key; a reader that meets a
-//! place shut for another key's sake reads from the store and keeps nothing, which is always right.
+//! Keys with the same hash bits share a slot, so slots need no memory per key. A reader whose slot is closed because
+//! of another key reads from the store and caches nothing, which is always correct.
 
 use crate::key_cache::KeyCache;
 use crate::record::Record;
@@ -20,24 +20,24 @@ use quick_cache::unsync::{Cache, DefaultLifecycle};
 use std::hash::BuildHasher;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Parts with a lock each, so that readers seldom meet.
+/// Number of shards, each with its own lock, so that readers rarely contend.
 const SHARDS: usize = 16;
-/// The part of its bytes that is given to keys by number: a key is to a document about as one to sixteen.
+/// The key cache gets one part in this many of the bytes: a key is about a sixteenth of a document.
 const KEYS_SHARE: usize = 16;
-/// Places of one shard.
-const PLACES: usize = 256;
-/// What an entry takes besides its bytes: two handles of bytes, the record's header, the cache's own links.
+/// Slots per shard.
+const SLOTS: usize = 256;
+/// Overhead of an entry: two `Bytes` handles, the record's header, the links of the cache.
 const ENTRY_BYTES: u64 = 200;
-/// Size that the cache expects of a record when it makes its tables.
+/// Expected size of a record, for the initial capacity.
 const RECORD_BYTES_EXPECTED: usize = 1024;
 
-/// Records of a shard that room is made for at once; a large cache grows into its size.
+/// Limit of the initial capacity of a shard, in records. A large cache grows to its size.
 const SHARD_RECORDS_EXPECTED_MAX: usize = 4096;
 
-/// See the file's head.
+/// Current versions of recently read or written records.
 #[derive(Debug)]
 pub struct RecordCache {
-    /// Under which keys documents are kept, for readers that know numbers.
+    /// Record keys by document number.
     pub(crate) keys: KeyCache,
     shards: Vec<Mutex<Shard>>,
     hasher: FixedState,
@@ -48,31 +48,31 @@ pub struct RecordCache {
 #[derive(Debug)]
 struct Shard {
     records: Cache<Bytes, Record, ByBytes, FixedState>,
-    places: Vec<Place>,
+    slots: Vec<CacheSlot>,
 }
 
-/// What has happened to the keys of one place.
+/// Writes to the keys of one slot.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
-    /// Versions handed to the store and not published yet.
+struct CacheSlot {
+    /// Versions submitted and not published yet.
     pending: u32,
-    /// Counts all versions ever handed to the store; may wrap around.
+    /// Count of all versions ever submitted; may wrap around.
     writes: u32,
 }
 
-/// Leave to keep what a view taken from now on shows.
+/// Allows a reader to cache what a view taken after it shows.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Leave {
+pub(crate) struct FillTicket {
     shard: usize,
-    place: usize,
+    slot: usize,
     writes: u32,
 }
 
-/// What looking for a record gives.
+/// The result of a cache lookup.
 pub(crate) enum Probe {
     Hit(Record),
-    /// Not here; with leave to keep what is found, unless a writer is at it.
-    Miss(Option<Leave>),
+    /// Not cached. With a ticket, unless a write of the slot is pending.
+    Miss(Option<FillTicket>),
 }
 
 #[derive(Clone, Debug)]
@@ -85,8 +85,8 @@ impl Weighter<Bytes, Record> for ByBytes {
 }
 
 impl RecordCache {
-    /// A cache of about so many bytes; with none it keeps nothing. `seed` is secret, lest clients choose ids whose
-    /// hashes are alike.
+    /// A cache of about `bytes_max` bytes; with 0 it caches nothing. `seed` is secret, so that clients cannot choose
+    /// ids with colliding hashes.
     pub fn new(bytes_max: usize, seed: u64) -> RecordCache {
         let hasher = FixedState::with_seed(seed);
         let keys_bytes = bytes_max / KEYS_SHARE;
@@ -99,14 +99,14 @@ impl RecordCache {
                 hasher.clone(),
                 DefaultLifecycle::default(),
             );
-            Mutex::new(Shard { records, places: vec![Place::default(); PLACES] })
+            Mutex::new(Shard { records, slots: vec![CacheSlot::default(); SLOTS] })
         };
         let keys = KeyCache::new(keys_bytes, seed);
         let (hits, misses) = (Counter::default(), Counter::default());
         RecordCache { keys, shards: (0..SHARDS).map(|_| shard()).collect(), hasher, hits, misses }
     }
 
-    /// Registers what it counts.
+    /// Registers the metrics.
     pub fn register(&self, registry: &mut Registry) {
         let hits = "Documents that were found in the record cache";
         registry.register("record_cache_hits", hits, self.hits.clone());
@@ -114,86 +114,86 @@ impl RecordCache {
         registry.register("record_cache_misses", misses, self.misses.clone());
     }
 
-    /// Bytes that it takes.
+    /// Bytes in use.
     pub fn memory_bytes(&self) -> u64 {
         let records = (0..self.shards.len()).map(|shard| self.shard(shard).records.weight()).sum::<u64>();
         records + self.keys.memory_bytes()
     }
 
-    /// Looks for the record under `key`.
+    /// Looks up the record under `key`.
     pub(crate) fn probe(&self, key: &[u8]) -> Probe {
-        let (shard_index, place_index) = self.place_of(key);
+        let (shard_index, slot_index) = self.slot_of(key);
         let shard = self.shard(shard_index);
         if let Some(record) = shard.records.get(key) {
             self.hits.inc();
             return Probe::Hit(record.clone());
         }
         self.misses.inc();
-        let Place { pending, writes } = shard.places[place_index];
-        Probe::Miss((pending == 0).then_some(Leave { shard: shard_index, place: place_index, writes }))
+        let CacheSlot { pending, writes } = shard.slots[slot_index];
+        Probe::Miss((pending == 0).then_some(FillTicket { shard: shard_index, slot: slot_index, writes }))
     }
 
-    /// The record under `key` as a view at `lsn` has it, if that is the current one and here: what a view is too old
-    /// for was written behind it.
+    /// The cached record under `key` if a view at `lsn` has the same version. A newer record was written after that
+    /// view.
     pub(crate) fn current(&self, key: &[u8], lsn: Lsn) -> Option<Record> {
-        let (shard, _) = self.place_of(key);
+        let (shard, _) = self.slot_of(key);
         let found = self.shard(shard).records.get(key).filter(|record| record.lsn <= lsn).cloned();
         let counter = if found.is_some() { &self.hits } else { &self.misses };
         counter.inc();
         found
     }
 
-    /// Keeps a record that was found after `leave` was given.
-    pub(crate) fn keep(&self, leave: Leave, key: Bytes, record: &Record) {
-        let mut shard = self.shard(leave.shard);
-        if shard.places[leave.place].writes == leave.writes {
-            // The record shares the memory of a whole block of the store; a copy holds its own bytes only.
+    /// Caches a record that was read after `ticket` was issued, unless its slot was written since.
+    pub(crate) fn keep(&self, ticket: FillTicket, key: Bytes, record: &Record) {
+        let mut shard = self.shard(ticket.shard);
+        if shard.slots[ticket.slot].writes == ticket.writes {
+            // The record shares the memory of a whole block of the store; the copy holds only its own bytes.
             shard.records.insert(key, record.detached());
         }
     }
 
-    /// A new version under `key` is on its way to the store: nothing may be kept until [`RecordCache::opened`].
-    pub(crate) fn shut(&self, key: &[u8]) {
-        let (shard, place) = self.place_of(key);
+    /// A new version under `key` is submitted: nothing is cached in its slot until [`RecordCache::end_write`].
+    pub(crate) fn begin_write(&self, key: &[u8]) {
+        let (shard, slot) = self.slot_of(key);
         let mut shard = self.shard(shard);
-        let place = &mut shard.places[place];
-        place.pending += 1;
-        place.writes = place.writes.wrapping_add(1);
+        let slot = &mut shard.slots[slot];
+        slot.pending += 1;
+        slot.writes = slot.writes.wrapping_add(1);
         shard.records.remove(key);
     }
 
-    /// It is certain whether the version was published; readers will find out.
-    pub(crate) fn opened(&self, key: &[u8]) {
-        let (shard, place) = self.place_of(key);
-        let place = &mut self.shard(shard).places[place];
-        place.pending = place.pending.saturating_sub(1);
+    /// The outcome of the write is known: readers may cache the key again.
+    pub(crate) fn end_write(&self, key: &[u8]) {
+        let (shard, slot) = self.slot_of(key);
+        let slot = &mut self.shard(shard).slots[slot];
+        slot.pending = slot.pending.saturating_sub(1);
     }
 
-    /// The version is published, and kept: what was just written is likely to be read. Not if another version
-    /// at this place is under way, for that may be of the same key.
+    /// The version is published and cached, because recently written documents are likely to be read. It is not cached
+    /// if another write of the slot is pending, which may be of the same key.
     pub(crate) fn published(&self, key: Bytes, record: Record) {
-        let (shard, place) = self.place_of(&key);
+        let (shard, slot) = self.slot_of(&key);
         let mut shard = self.shard(shard);
-        let place = &mut shard.places[place];
-        place.pending = place.pending.saturating_sub(1);
-        if place.pending == 0 {
+        let slot = &mut shard.slots[slot];
+        slot.pending = slot.pending.saturating_sub(1);
+        if slot.pending == 0 {
             shard.records.insert(key, record);
         }
     }
 
-    /// Forgets everything: acknowledged versions may be gone from the store. What was read before is not kept either.
+    /// Removes everything, because acknowledged versions may be lost. Tickets issued before become invalid.
     pub(crate) fn clear(&self) {
         for index in 0..self.shards.len() {
             let mut shard = self.shard(index);
             shard.records.clear();
-            shard.places.iter_mut().for_each(|place| place.writes = place.writes.wrapping_add(1));
+            shard.slots.iter_mut().for_each(|slot| slot.writes = slot.writes.wrapping_add(1));
         }
     }
 
-    fn place_of(&self, key: &[u8]) -> (usize, usize) {
+    fn slot_of(&self, key: &[u8]) -> (usize, usize) {
         let hash = self.hasher.hash_one(key);
-        let [shard, place, ..] = hash.to_le_bytes();
-        (usize::from(shard) % SHARDS, usize::from(place) % PLACES)
+        let [shard, slot, ..] = hash.to_le_bytes();
+        (usize::from(shard) % SHARDS, usize::from(slot) % SLOTS)
     }
 
     fn shard(&self, index: usize) -> MutexGuard<'_, Shard> {
@@ -221,10 +221,10 @@ mod tests {
         }
     }
 
-    fn leave(cache: &RecordCache, key: &[u8]) -> Option<Leave> {
+    fn ticket(cache: &RecordCache, key: &[u8]) -> Option<FillTicket> {
         match cache.probe(key) {
             Probe::Hit(_) => panic!("{key:?} is cached"),
-            Probe::Miss(leave) => leave,
+            Probe::Miss(ticket) => ticket,
         }
     }
 
@@ -238,18 +238,18 @@ mod tests {
     #[test]
     fn a_read_record_is_found_again_until_it_is_written() {
         let cache = RecordCache::new(1 << 20, 7);
-        let given = leave(&cache, b"k").unwrap();
-        cache.keep(given, Bytes::from_static(b"k"), &record(1));
+        let ticket = ticket(&cache, b"k").unwrap();
+        cache.keep(ticket, Bytes::from_static(b"k"), &record(1));
         assert_eq!(cached_lsn(&cache, b"k"), Some(1));
-        cache.shut(b"k");
+        cache.begin_write(b"k");
         assert_eq!(cached_lsn(&cache, b"k"), None);
     }
 
     #[test]
     fn nothing_from_before_a_clearing_is_found_or_kept() {
         let cache = RecordCache::new(1 << 20, 7);
-        let (given, late) = (leave(&cache, b"k").unwrap(), leave(&cache, b"j").unwrap());
-        cache.keep(given, Bytes::from_static(b"k"), &record(1));
+        let (early, late) = (ticket(&cache, b"k").unwrap(), ticket(&cache, b"j").unwrap());
+        cache.keep(early, Bytes::from_static(b"k"), &record(1));
         cache.clear();
         cache.keep(late, Bytes::from_static(b"j"), &record(1));
         assert_eq!([cached_lsn(&cache, b"k"), cached_lsn(&cache, b"j")], [None, None]);
@@ -258,43 +258,43 @@ mod tests {
     #[test]
     fn a_view_from_before_the_record_does_not_get_it() {
         let cache = RecordCache::new(1 << 20, 7);
-        let given = leave(&cache, b"k").unwrap();
-        cache.keep(given, Bytes::from_static(b"k"), &record(5));
+        let ticket = ticket(&cache, b"k").unwrap();
+        cache.keep(ticket, Bytes::from_static(b"k"), &record(5));
         assert!(cache.current(b"k", Lsn(4)).is_none() && cache.current(b"j", Lsn(5)).is_none());
         assert_eq!(cache.current(b"k", Lsn(5)).unwrap().lsn, Lsn(5));
     }
 
     #[test]
-    fn a_view_from_before_a_write_leaves_nothing_behind() {
+    fn a_view_from_before_a_write_caches_nothing() {
         let cache = RecordCache::new(1 << 20, 7);
-        let before = leave(&cache, b"k").unwrap();
-        cache.shut(b"k");
+        let before = ticket(&cache, b"k").unwrap();
+        cache.begin_write(b"k");
         cache.keep(before, Bytes::from_static(b"k"), &record(1));
         assert_eq!(cached_lsn(&cache, b"k"), None);
-        cache.opened(b"k");
+        cache.end_write(b"k");
         cache.keep(before, Bytes::from_static(b"k"), &record(1));
         assert_eq!(cached_lsn(&cache, b"k"), None);
     }
 
     #[test]
-    fn a_place_is_shut_until_its_last_version_is_published() {
+    fn a_slot_is_closed_until_its_last_version_is_published() {
         let cache = RecordCache::new(1 << 20, 7);
-        cache.shut(b"k");
-        cache.shut(b"k");
-        assert!(leave(&cache, b"k").is_none());
-        cache.opened(b"k");
-        assert!(leave(&cache, b"k").is_none());
-        cache.opened(b"k");
-        let given = leave(&cache, b"k").unwrap();
-        cache.keep(given, Bytes::from_static(b"k"), &record(3));
+        cache.begin_write(b"k");
+        cache.begin_write(b"k");
+        assert!(ticket(&cache, b"k").is_none());
+        cache.end_write(b"k");
+        assert!(ticket(&cache, b"k").is_none());
+        cache.end_write(b"k");
+        let ticket = ticket(&cache, b"k").unwrap();
+        cache.keep(ticket, Bytes::from_static(b"k"), &record(3));
         assert_eq!(cached_lsn(&cache, b"k"), Some(3));
     }
 
     #[test]
-    fn a_published_version_is_kept_unless_another_is_under_way() {
+    fn a_published_version_is_kept_unless_another_is_pending() {
         let cache = RecordCache::new(1 << 20, 7);
-        cache.shut(b"k");
-        cache.shut(b"k");
+        cache.begin_write(b"k");
+        cache.begin_write(b"k");
         cache.published(Bytes::from_static(b"k"), record(1));
         assert_eq!(cached_lsn(&cache, b"k"), None);
         cache.published(Bytes::from_static(b"k"), record(2));
@@ -307,8 +307,8 @@ mod tests {
             let cache = RecordCache::new(bytes_max, 7);
             for number in 0..10_000_u32 {
                 let key = Bytes::copy_from_slice(&number.to_be_bytes());
-                let given = leave(&cache, &key).unwrap();
-                cache.keep(given, key, &record(1));
+                let ticket = ticket(&cache, &key).unwrap();
+                cache.keep(ticket, key, &record(1));
             }
             let weight: u64 = (0..SHARDS).map(|index| cache.shard(index).records.weight()).sum();
             assert!(weight <= bytes_max as u64, "{weight} of {bytes_max}");

@@ -1,7 +1,7 @@
-//! State that passes from one opening of a partition to the next in the same process.
+//! State that is passed from one opening of a partition to the next in the same process.
 //!
 //! A partition is closed when it is idle and reopened at its next use, or reopened after its writer panicked. A writer
-//! that panicked leaves keys shut in the record cache; they stay shut until the outcome of its batches is known.
+//! that panicked leaves slots of the record cache closed; they stay closed until the outcome of its batches is known.
 
 use crate::cache::RecordCache;
 use crate::clock::PartitionClock;
@@ -11,13 +11,13 @@ use model::Ambient;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// See the file's head.
+/// State that outlives the writer of a partition.
 #[derive(Debug)]
 pub struct Carryover {
     pub(crate) clock: Arc<PartitionClock>,
-    /// Keys that an earlier writer has shut in the record cache.
-    left_shut: Mutex<Vec<Bytes>>,
-    /// Whether the last writer closed in order, so that none of its batches is under way.
+    /// Keys whose writes an earlier writer began in the record cache and did not end.
+    unresolved_keys: Mutex<Vec<Bytes>>,
+    /// Whether the last writer was closed, so that none of its batches is in flight.
     is_closed: AtomicBool,
 }
 
@@ -26,7 +26,7 @@ impl Carryover {
     pub fn new(partition: PartitionId, ambient: Arc<dyn Ambient>) -> Carryover {
         Carryover {
             clock: Arc::new(PartitionClock::new(partition, ambient)),
-            left_shut: Mutex::default(),
+            unresolved_keys: Mutex::default(),
             is_closed: AtomicBool::new(true),
         }
     }
@@ -39,14 +39,14 @@ impl Carryover {
         self.is_closed.load(Ordering::Acquire)
     }
 
-    /// The writer ends while these keys are shut.
-    pub(crate) fn leave_shut(&self, keys: impl IntoIterator<Item = Bytes>) {
-        self.left_shut.lock().unwrap_or_else(PoisonError::into_inner).extend(keys);
+    /// The writer ends while the outcome of writes to these keys is unknown.
+    pub(crate) fn keep_unresolved(&self, keys: impl IntoIterator<Item = Bytes>) {
+        self.unresolved_keys.lock().unwrap_or_else(PoisonError::into_inner).extend(keys);
     }
 
-    /// The outcome of all batches of the earlier writer is known: readers may cache their records again.
+    /// The outcome of all batches of the earlier writer is known: the cache slots of their records are opened.
     pub(crate) fn release(&self, cache: &RecordCache) {
-        let keys = std::mem::take(&mut *self.left_shut.lock().unwrap_or_else(PoisonError::into_inner));
-        keys.iter().for_each(|key| cache.opened(key));
+        let keys = std::mem::take(&mut *self.unresolved_keys.lock().unwrap_or_else(PoisonError::into_inner));
+        keys.iter().for_each(|key| cache.end_write(key));
     }
 }

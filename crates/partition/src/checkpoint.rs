@@ -1,7 +1,7 @@
-//! How far the expiry rows of a partition were written anew after a change of the default time to live.
+//! Progress of rewriting the expiry rows of a partition after a change of the default time to live.
 //!
 //! ```text
-//! format:1 = 1 · change of the definition · tag 0: goes on behind · record key, or tag 1: done
+//! format:1 = 1 · change of the definition · tag 0: continues after · record key, or tag 1: done
 //! ```
 
 use crate::keyspace::{self, META, PartitionId};
@@ -12,21 +12,21 @@ use model::{DecodeFault, Decoder, Encoder, Fault};
 
 const FORMAT: u8 = 1;
 
-/// See the file's head.
+/// How far the expiry rows of a partition were rewritten, and for which definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RescheduleCheckpoint {
     /// The catalog change that wrote the definition.
     pub change: u64,
-    /// How far the walk has come.
+    /// The progress of the walk.
     pub progress: RescheduleProgress,
 }
 
-/// How far a walk over the records of a partition has come.
+/// The progress of a walk over the records of a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RescheduleProgress {
-    /// It goes on behind this record key.
+    /// It continues after this record key.
     After(Bytes),
-    /// All records were seen.
+    /// All records were processed.
     Done,
 }
 

@@ -1,23 +1,23 @@
-//! The time of one partition: the clock's, but it does not go back a little.
+//! The time of one partition: the clock, except that it does not go back by small amounts.
 //!
-//! Readers and the writer ask here. A clock that is set back by up to [`AHEAD_SECONDS_MAX`] stands still for the
-//! partition until it has caught up: `_ts` does not go back, and what has expired does not come back. A partition
-//! that is further ahead was written or read under a wrong clock, and returns to the right one.
+//! Readers and the writer use it. If the clock is set back by up to [`AHEAD_SECONDS_MAX`], the time of the partition
+//! stands still until the clock has caught up: `_ts` does not go back, and expired documents do not reappear. A
+//! partition that is further ahead was written or read under a wrong clock; it returns to the clock.
 
 use crate::keyspace::PartitionId;
 use model::{Ambient, Ticks};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Seconds that the time of a partition may be ahead of the clock.
+/// Limit of the seconds that the time of a partition may be ahead of the clock.
 pub(crate) const AHEAD_SECONDS_MAX: u64 = 60;
 
-/// See the file's head.
+/// The clock of one partition; see the file's comment for how it differs from the system clock.
 #[derive(Debug)]
 pub(crate) struct PartitionClock {
     partition: PartitionId,
     ambient: Arc<dyn Ambient>,
-    /// The latest second that anybody was given.
+    /// The latest second that was returned.
     latest: AtomicU64,
 }
 
@@ -26,25 +26,25 @@ impl PartitionClock {
         PartitionClock { partition, ambient, latest: AtomicU64::new(0) }
     }
 
-    /// The partition is opened, and was last written at `seconds`. What an earlier opening has shown still counts, also
-    /// if the last write was under a wrong clock.
+    /// Starts with the time of the last write when the partition is opened. The time that an earlier opening has
+    /// returned still counts, also if the last write was under a wrong clock.
     pub(crate) fn begin_at(&self, seconds: u64) {
         let now = self.ambient.now_seconds();
         match seconds.saturating_sub(now) {
             0..=AHEAD_SECONDS_MAX => self.reach(seconds),
-            ahead_seconds => self.tell_ahead(ahead_seconds, now),
+            ahead_seconds => self.warn_ahead(ahead_seconds, now),
         }
         self.now();
     }
 
-    /// A version was written at `seconds`: nobody is given an earlier second.
+    /// A version was written at `seconds`: no earlier second is returned after this.
     pub(crate) fn reach(&self, seconds: u64) {
         if seconds > self.latest.load(Ordering::Relaxed) {
             self.latest.fetch_max(seconds, Ordering::Relaxed);
         }
     }
 
-    /// The same time as [`PartitionClock::now`], as finely as it is known.
+    /// The time of [`PartitionClock::now`] in ticks.
     pub(crate) fn now_ticks(&self) -> Ticks {
         let ticks = self.ambient.now_ticks();
         let latest = self.latest.load(Ordering::Relaxed);
@@ -69,14 +69,14 @@ impl PartitionClock {
         if ahead_seconds <= AHEAD_SECONDS_MAX {
             return latest;
         }
-        // One of those who notice it at the same time tells.
+        // Of the threads that notice it at the same time, one logs it.
         if self.latest.compare_exchange(latest, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-            self.tell_ahead(ahead_seconds, now);
+            self.warn_ahead(ahead_seconds, now);
         }
         now
     }
 
-    fn tell_ahead(&self, ahead_seconds: u64, clock_seconds: u64) {
+    fn warn_ahead(&self, ahead_seconds: u64, clock_seconds: u64) {
         tracing::warn!(event = "clock_ahead", partition = ?self.partition, ahead_seconds, clock_seconds, "the stored time was ahead of the clock; the partition uses the clock again");
     }
 }
@@ -106,7 +106,8 @@ mod tests {
         (ambient, clock)
     }
 
-    /// The last write was an hour ahead. A new opening returned to the clock, behind what the one before had shown.
+    /// The last write was an hour ahead. A new opening returned to the clock, before the time that the previous
+    /// opening had returned.
     #[test]
     fn a_new_opening_stands_still_where_the_last_one_did() {
         let (ambient, clock) = clock_at_1000();

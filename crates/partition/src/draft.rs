@@ -1,7 +1,7 @@
-//! Uncommitted changes of a partition and the state that they would leave: what a script sees of its own writes.
+//! Uncommitted changes of a partition and the resulting state: what a script sees of its own writes.
 //!
-//! Changes are evaluated as the writer would, on one committed state, and go nowhere. LSNs, document numbers and ETags
-//! are those that the writer would give if nothing else were written meanwhile, so they are provisional.
+//! Changes are evaluated as in the writer, on one committed state, and are never committed. LSNs, document numbers and
+//! ETags are those that the writer would assign if nothing else were written meanwhile, so they are provisional.
 
 use crate::clock::PartitionClock;
 use crate::evaluate::{Outcomes, evaluate};
@@ -10,13 +10,13 @@ use crate::index::Changes;
 use crate::keyspace::{EXPIRY, NUMBERS, RECORDS};
 use crate::partition::PartitionCounts;
 use crate::staging::{Context, TRANSACTION_BYTES_MAX, TRANSACTION_DOCUMENTS_MAX};
-use crate::state::{Rows, State};
+use crate::state::{Rows, WriterState};
 use crate::view::PartitionView;
 use model::{Ambient, Fault, LimitFault, Lsn, Work};
 use plan::{StepFault, Transaction};
 use std::sync::Arc;
 
-/// The one batch that all uncommitted rows belong to.
+/// The number of the one batch that contains all uncommitted rows.
 const BATCH: u64 = 0;
 
 /// Uncommitted changes over one committed state of a partition.
@@ -25,11 +25,11 @@ pub struct Draft {
     base: PartitionView,
     clock: Arc<PartitionClock>,
     ambient: Arc<dyn Ambient>,
-    /// The committed state with all rows of the changes, those of unique keys among them.
-    state: State,
-    /// The rows that readers of documents look at.
+    /// The committed state with all rows of the changes, including unique rows.
+    state: WriterState,
+    /// The rows that readers of documents need.
     rows: Rows,
-    /// Bytes of all rows that were written, keys included.
+    /// Bytes of all rows written, keys included.
     bytes: usize,
     changes: Changes,
 }
@@ -42,7 +42,7 @@ impl Draft {
     ) -> Result<Draft, Fault> {
         let committed = base.view.base().clone();
         let head = Head::load(&committed, base.partition).await?;
-        let state = State::new(committed, head);
+        let state = WriterState::new(committed, head);
         Ok(Draft { base, clock, ambient, state, rows: Rows::new(), bytes: 0, changes: Changes::new() })
     }
 
@@ -52,7 +52,7 @@ impl Draft {
             partition: self.base.partition,
             shape: &self.base.shape,
             now: self.clock.now_ticks(),
-            // No entry of the log goes away for a change that may never be committed.
+            // No log entry is deleted for a change that may never be committed.
             lsn_consumed: Lsn(0),
             ambient: &*self.ambient,
         };
@@ -73,8 +73,8 @@ impl Draft {
         Ok(outcomes)
     }
 
-    /// The state that the changes so far would leave. It has the position of the committed state: clients have seen no
-    /// more than that.
+    /// The state after the changes so far. It has the LSN of the committed state, because clients have seen nothing
+    /// later.
     pub fn view(&self) -> PartitionView {
         let index = self.base.index.as_ref().map(|index| Arc::new(index.with_changes(&self.changes)));
         let Head { documents, bytes, .. } = self.state.head;
@@ -87,7 +87,7 @@ impl Draft {
     }
 }
 
-/// What is committed as one transaction is bounded as one.
+/// All changes of a draft are limited like one transaction, because they are committed as one.
 fn check_bounds(bytes: usize, documents: usize) -> Result<(), LimitFault> {
     if bytes > TRANSACTION_BYTES_MAX {
         return Err(LimitFault::TransactionBytes { bytes, limit: TRANSACTION_BYTES_MAX });

@@ -1,12 +1,12 @@
-//! What each wanted step means on the state it finds: the rules of create, replace, upsert, merge, patch, delete, read.
+//! Evaluates the steps of a transaction: the rules of create, replace, upsert, merge, patch, delete and read.
 //!
-//! Knows nothing of batches, commits or who waits for the answer.
+//! Knows nothing of batches, commits or the sender of the request.
 
 use crate::filter;
 use crate::log::LogKind;
 use crate::record::Record;
-use crate::staging::{Accepted, Context, Found, Staging};
-use crate::state::State;
+use crate::staging::{Accepted, Context, RecordState, Staging};
+use crate::state::WriterState;
 use bytes::Bytes;
 use model::limits::{BATCH_ANSWER_BYTES_MAX, ITEM_BYTES_MAX};
 use model::{
@@ -19,13 +19,13 @@ use plan::{
 };
 use value::{Document, PatchOperation};
 
-/// What an accepted transaction answers.
+/// Outcome and work of each step of an accepted transaction.
 pub(crate) type Outcomes = Vec<(Outcome, Work)>;
 
-/// Runs all steps of `transaction` on `state`; the first refused one refuses all.
+/// Runs all steps of `transaction` on `state`. If one is refused, all are.
 pub(crate) async fn evaluate(
     context: Context<'_>,
-    state: &State,
+    state: &WriterState,
     transaction: &Transaction,
 ) -> Result<(Accepted, Outcomes), StepFault> {
     #[cfg(feature = "planted-faults")]
@@ -55,7 +55,7 @@ pub(crate) async fn evaluate(
     Ok((accepted, outcomes))
 }
 
-/// Refuses a transaction whose answer would be larger than any may be.
+/// Refuses a transaction whose answer would exceed the limit.
 fn check_returned(bytes: usize) -> Result<(), LimitFault> {
     if bytes > BATCH_ANSWER_BYTES_MAX {
         return Err(LimitFault::AnswerBytes { bytes, limit: BATCH_ANSWER_BYTES_MAX });
@@ -91,13 +91,13 @@ async fn step(
     }
 }
 
-/// A create is refused when the id is taken, whatever its condition: the status of the service is "conflict".
+/// A create is refused if the id exists, whatever its condition: the service answers "conflict".
 async fn create(staging: &mut Staging<'_>, item: &Item) -> Result<(Outcome, Work), Fault> {
     let key = staging.record_key(item.id().into())?;
     match staging.find(&key).await? {
-        Found::Live(_) => Err(ConflictFault::Id.into()),
-        Found::Expired(record) => created(staging, key, item, Some(record)).await,
-        Found::Absent => created(staging, key, item, None).await,
+        RecordState::Live(_) => Err(ConflictFault::Id.into()),
+        RecordState::Expired(record) => created(staging, key, item, Some(record)).await,
+        RecordState::Absent => created(staging, key, item, None).await,
     }
 }
 
@@ -108,15 +108,15 @@ async fn upsert(
 ) -> Result<(Outcome, Work), Fault> {
     let key = staging.record_key(item.id().into())?;
     match staging.find(&key).await? {
-        Found::Live(old) => {
+        RecordState::Live(old) => {
             check(condition, &old)?;
             replaced(staging, key, &old, item).await
         }
-        Found::Expired(_) | Found::Absent if *condition == Condition::IfExists => {
+        RecordState::Expired(_) | RecordState::Absent if *condition == Condition::IfExists => {
             Err(PreconditionFault::Absent.into())
         }
-        Found::Expired(record) => created(staging, key, item, Some(record)).await,
-        Found::Absent => created(staging, key, item, None).await,
+        RecordState::Expired(record) => created(staging, key, item, Some(record)).await,
+        RecordState::Absent => created(staging, key, item, None).await,
     }
 }
 
@@ -129,16 +129,16 @@ async fn merge(
 ) -> Result<(Outcome, Work), Fault> {
     let key = staging.record_key(item.id().into())?;
     let expired = match staging.find(&key).await? {
-        Found::Live(old) => {
+        RecordState::Live(old) => {
             check(condition, &old)?;
             let members: Vec<_> = item.document().root().members().collect();
-            // Members of two documents cannot nest deeper than either of them.
+            // Merging the members of two documents does not nest them deeper than either.
             let merged =
                 old.document.extended(&members).map_err(|error| Fault::Internal(error.to_string()))?;
             return replaced(staging, key, &old, &changed_item(staging, partition_key, merged)?).await;
         }
-        Found::Expired(record) => Some(record),
-        Found::Absent => None,
+        RecordState::Expired(record) => Some(record),
+        RecordState::Absent => None,
     };
     match absent {
         WhenAbsent::Refuse => Err(MissingFault::Resource.into()),
@@ -170,7 +170,7 @@ async fn replace(
     }
 }
 
-/// The document gets another id: it keeps its number, and with it its RID and its place in every order.
+/// Gives the document another id. It keeps its number, and with it its RID and its position in every order.
 async fn renamed(
     staging: &mut Staging<'_>,
     from: Bytes,
@@ -179,16 +179,16 @@ async fn renamed(
     item: &Item,
 ) -> Result<(Outcome, Work), Fault> {
     let expired = match staging.find(&to).await? {
-        Found::Live(_) => return Err(ConflictFault::Id.into()),
-        Found::Expired(record) => Some(record),
-        Found::Absent => None,
+        RecordState::Live(_) => return Err(ConflictFault::Id.into()),
+        RecordState::Expired(record) => Some(record),
+        RecordState::Absent => None,
     };
     let record = staging.rename(from, to, old, item, expired).await?;
     let work = replace_work(old, &record);
     Ok((Outcome::Replaced(record.into_stored()), work))
 }
 
-/// The document after the patch; id and system properties must be as before.
+/// The patched document. The id and the system properties must not change.
 fn patched(
     staging: &Staging<'_>,
     partition_key: &PartitionKey,
@@ -207,7 +207,7 @@ fn patched(
     changed_item(staging, partition_key, document)
 }
 
-/// The new version of a document that was changed in part; its partition key must be as before.
+/// The new version of a partially changed document. Its partition key must not change.
 fn changed_item(
     staging: &Staging<'_>,
     partition_key: &PartitionKey,
@@ -226,7 +226,7 @@ fn changed_item(
     Ok(Item::new(document)?)
 }
 
-/// The properties of the document that `operation` writes to, or below which it does.
+/// The top-level properties that `operation` changes or whose descendants it changes.
 fn changed_properties(operation: &PatchOperation) -> impl Iterator<Item = &str> {
     let (path, from) = match operation {
         PatchOperation::Add { path, .. }
@@ -250,7 +250,7 @@ async fn delete(
     Ok((Outcome::Deleted, Work::Delete { bytes: old.document.bytes().len() }))
 }
 
-/// The sweep found an expiry row: the document goes if its time has really come, the row goes if it was stale.
+/// The sweep found an expiry row. The document is deleted if it has expired; a stale row is deleted.
 async fn expire(
     staging: &mut Staging<'_>,
     number: model::DocumentNumber,
@@ -264,17 +264,17 @@ async fn expire(
         return Ok((Outcome::Nothing, Work::Free));
     };
     match staging.find(&key).await? {
-        Found::Expired(record) => {
+        RecordState::Expired(record) => {
             staging.enter_partition_of(&record)?;
             staging.remove(&key, &record, LogKind::Expire { key: key.clone() })?;
             Ok((Outcome::Deleted, Work::Free))
         }
-        Found::Live(record) => {
+        RecordState::Live(record) => {
             staging.enter_partition_of(&record)?;
             staging.reschedule(&record);
             Ok((Outcome::Nothing, Work::Free))
         }
-        Found::Absent => Ok((Outcome::Nothing, Work::Free)),
+        RecordState::Absent => Ok((Outcome::Nothing, Work::Free)),
     }
 }
 
@@ -283,7 +283,7 @@ async fn reschedule(
     number: model::DocumentNumber,
 ) -> Result<(Outcome, Work), Fault> {
     if let Some(key) = staging.any_key_of(number).await?
-        && let Found::Live(record) | Found::Expired(record) = staging.find(&key).await?
+        && let RecordState::Live(record) | RecordState::Expired(record) = staging.find(&key).await?
     {
         staging.enter_partition_of(&record)?;
         staging.reschedule(&record);
@@ -309,7 +309,7 @@ async fn read(
     Ok((outcome, work))
 }
 
-/// What reading `record` under `condition` answers.
+/// The outcome of reading `record` under `condition`.
 pub(crate) fn read_outcome(record: Record, condition: &Condition) -> Result<Outcome, Fault> {
     match condition {
         Condition::IfNoneMatch(etag) if *etag == record.etag().to_string() => {
@@ -359,12 +359,12 @@ async fn existing(staging: &Staging<'_>, target: &Target) -> Result<(Bytes, Reco
         return Err(MissingFault::Resource.into());
     };
     match staging.find(&key).await? {
-        Found::Live(record) => Ok((key, record)),
-        Found::Expired(_) | Found::Absent => Err(MissingFault::Resource.into()),
+        RecordState::Live(record) => Ok((key, record)),
+        RecordState::Expired(_) | RecordState::Absent => Err(MissingFault::Resource.into()),
     }
 }
 
-/// Whether `condition` holds for a version that is there.
+/// Checks `condition` against an existing version.
 fn check(condition: &Condition, record: &Record) -> Result<(), PreconditionFault> {
     let current = record.etag();
     match condition {

@@ -1,9 +1,9 @@
-//! When a document is no more: computed from its last write, its own word and the container's current default.
+//! When a document expires: from its last write, its own ttl and the container's current default.
 
 use model::DefaultTtl;
 use plan::Ttl;
 
-/// The first second at which a document written at `ts` is absent; `None` if it stays.
+/// The first second at which a document written at `ts` is absent; `None` if it never expires.
 pub(crate) fn expires_at(ts: u64, ttl: Ttl, default_ttl: DefaultTtl) -> Option<u64> {
     let seconds = match (default_ttl, ttl) {
         (DefaultTtl::Off, _) | (_, Ttl::Never) | (DefaultTtl::OnDemand, Ttl::Inherit) => return None,

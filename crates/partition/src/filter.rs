@@ -1,22 +1,22 @@
-//! Filters: whether a stored document is what a change asks for.
+//! Filters of conditional changes, evaluated on the stored document.
 //!
-//! Evaluated by the writer between a document's last version and its next, so that nobody else can come between. While
-//! it looks nobody else writes in this partition: so its bounds are far below those of a query.
+//! The writer evaluates a filter between two versions of a document, so no other change can come between check and
+//! write. No other transaction of the partition runs meanwhile; the limits are therefore far below those of a query.
 
 use crate::record::Record;
 use eval::{Budget, Context, DocumentRow, Meter};
 use model::{Ambient, Fault, PreconditionFault, QueryFault};
 use plan::Filter;
 
-/// Most memory of a filter.
+/// Memory limit of a filter.
 const BYTES_MAX: usize = 16 << 20;
-/// Most rows that a filter looks at, which only joins can make.
+/// Limit of the rows that a filter evaluates; more than one needs a join.
 const ROWS_MAX: u64 = 10_000;
 
-/// Most steps of a filter, some tens of milliseconds.
+/// Step limit of a filter, some tens of milliseconds.
 const STEPS_MAX: u64 = 2_000_000;
 
-/// Refuses a document that does not pass.
+/// Refuses a document that the filter does not match.
 pub(crate) fn check(filter: Option<&Filter>, record: &Record, ambient: &dyn Ambient) -> Result<(), Fault> {
     let Some(filter) = filter else {
         return Ok(());

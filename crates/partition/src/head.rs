@@ -1,13 +1,13 @@
-//! The head of a partition: what its writer knows beyond the documents. Written with every batch.
+//! The head of a partition: the state of its writer in addition to the documents. Written with every batch.
 //!
 //! ```text
 //! format:1 = 2 · lsn:8 · lsn reserved:8 · counter:8 · counter reserved:8 · stamp:8 · stamp reserved:8 · time:8
 //! · documents:8 · bytes:8 · then LSN:8 and position:8 of: log trimmed, history trimmed, history whole
 //! ```
 //!
-//! LSNs, document counters and the stamps of ETags are taken from ranges that were made durable ahead of their use.
-//! After a crash the writer goes on behind the reserved range, so that no LSN, number or ETag that a client may have
-//! seen is given twice, even when the last writes were acknowledged without waiting for the disk.
+//! LSNs, document counters and ETag stamps are assigned from ranges that were reserved durably before. After a crash
+//! the writer continues after the reserved range, so that no LSN, number or ETag that a client may have seen is
+//! assigned twice, even if the last writes were acknowledged before they were synced.
 
 use crate::keyspace::{self, META, PartitionId};
 use crate::log::LogPosition;
@@ -19,42 +19,42 @@ use model::{ContainerNumber, Fault, Lsn, PartitionOrdinal, Ticks};
 const FORMAT: u8 = 2;
 const FIELDS: usize = 15;
 
-/// LSNs, counters and stamps are reserved so many at a time.
+/// LSNs, counters and stamps that are reserved at a time.
 const RESERVE: u64 = 1 << 16;
 
-/// See the file's head.
+/// The LSN, counters and reserved ranges of a partition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// The last LSN given.
+    /// The last LSN assigned.
     pub(crate) lsn: Lsn,
-    /// LSNs up to here may have been given.
+    /// LSNs up to here may have been assigned.
     lsn_reserved: Lsn,
-    /// Count of the last document number given.
+    /// The counter of the last document number assigned.
     pub(crate) counter: u64,
-    /// Counts up to here may have been given.
+    /// Counters up to here may have been assigned.
     counter_reserved: u64,
-    /// The last stamp given.
+    /// The last stamp assigned.
     pub(crate) stamp: u64,
-    /// Stamps up to here may have been given.
+    /// Stamps up to here may have been assigned.
     stamp_reserved: u64,
     /// The time of the last change.
     pub(crate) time: Ticks,
-    /// Documents, expired ones included until they are swept.
+    /// Documents, expired ones included until they are deleted.
     pub(crate) documents: u64,
     /// Bytes of their records.
     pub(crate) bytes: u64,
-    /// The log holds no entry of a deletion or of a replaced version below.
+    /// The log has no entries of deletions or replaced versions before this position.
     pub(crate) trimmed: LogPosition,
-    /// There is no history below.
+    /// There is no history before this position.
     pub(crate) history_trimmed: LogPosition,
-    /// The history has every change from here on.
+    /// The history has every change from this position on.
     pub(crate) history_from: LogPosition,
 }
 
 impl Head {
-    /// The head of a new partition: being created is its first change. LSNs and stamps begin above `floor`, where none
-    /// of a dropped container's have come: a container that is created again under its name must satisfy the session
-    /// tokens of the old one and repeat none of its ETags.
+    /// The head of a new partition; its creation is its first change. LSNs and stamps start above `floor`, which no
+    /// partition of a dropped container has reached: a container that is created again under its name must satisfy the
+    /// session tokens of the old one and repeat none of its ETags.
     pub(crate) fn first(floor: u64) -> Head {
         let lsn = Lsn(floor).next();
         let trimmed = LogPosition::start_of(lsn);
@@ -70,7 +70,7 @@ impl Head {
         }
     }
 
-    /// No LSN or stamp above was ever given.
+    /// An upper bound of all LSNs and stamps that were assigned.
     fn highest_given(&self) -> u64 {
         self.lsn.max(self.lsn_reserved).0.max(self.stamp).max(self.stamp_reserved)
     }
@@ -132,12 +132,12 @@ impl Head {
         })
     }
 
-    /// The head as `view` shows it.
+    /// Loads the head from `view`.
     pub(crate) async fn load(view: &View, id: PartitionId) -> Result<Head, Fault> {
         Head::load_row(view, id).await.map(|(_, head)| head)
     }
 
-    /// The same with the row it was read from, in memory of its own.
+    /// Loads the head and the row it was decoded from, which owns its memory.
     pub(crate) async fn load_row(view: &View, id: PartitionId) -> Result<(Bytes, Head), Fault> {
         let row = view.get(META, &keyspace::head_key(id)).await.map_err(read_fault)?;
         let row = row.ok_or_else(|| damaged(format!("partition {id:?} has no head")))?;
@@ -145,7 +145,7 @@ impl Head {
         Ok((Bytes::copy_from_slice(&row), head))
     }
 
-    /// The head a writer begins with: behind everything that may have been given.
+    /// The head that a writer starts with: after everything that may have been assigned.
     pub(crate) fn reopened(mut self) -> Head {
         self.lsn = self.lsn.max(self.lsn_reserved);
         self.counter = self.counter.max(self.counter_reserved);
@@ -153,8 +153,8 @@ impl Head {
         self
     }
 
-    /// The stored head for a writer that began with `first` and whose last batches were refused: what it has given
-    /// since is stored, but perhaps nothing was since it began.
+    /// The stored head for a writer that started with `first` and whose last batches were refused. What it has
+    /// assigned since then is stored, unless nothing was.
     pub(crate) fn after_refusal(mut self, first: &Head) -> Head {
         self.lsn = self.lsn.max(first.lsn);
         self.counter = self.counter.max(first.counter);
@@ -162,7 +162,7 @@ impl Head {
         self
     }
 
-    /// The head a writer leaves behind when it stops in order: nothing is reserved beyond what was given.
+    /// The head that a writer stores when it is closed: nothing is reserved beyond what was assigned.
     pub(crate) fn closed(mut self) -> Head {
         self.lsn_reserved = self.lsn;
         self.counter_reserved = self.counter;
@@ -170,8 +170,8 @@ impl Head {
         self
     }
 
-    /// Reserves ahead if the next batch may come near the bound. A batch that carries a new reservation must be
-    /// made durable before it is answered; returns whether this is one.
+    /// Reserves in advance if the next batch may come near the limit. Returns whether it did: a batch with a new
+    /// reservation must be durable before it is answered.
     pub(crate) fn reserve(&mut self) -> bool {
         let near = |given: u64, reserved: u64| reserved.saturating_sub(given) < RESERVE / 2;
         let mut moved = false;
@@ -191,8 +191,8 @@ impl Head {
     }
 }
 
-/// The highest LSN or stamp that any partition of `container` may have given, by the heads in `view`; 0 without any.
-/// LSNs of a container that is created later must begin above.
+/// The highest LSN or stamp that any partition of `container` may have assigned, by the heads in `view`; 0 if there
+/// are none. LSNs of a container that is created later must start above it.
 pub async fn highest_given(view: &View, container: ContainerNumber) -> Result<u64, Fault> {
     let mut highest = 0;
     let all = keyspace::container_rows(container);
@@ -206,7 +206,7 @@ pub async fn highest_given(view: &View, container: ContainerNumber) -> Result<u6
         if let Some(row) = view.get(META, &keyspace::head_key(id)).await.map_err(read_fault)? {
             highest = highest.max(Head::decode(&row)?.highest_given());
         }
-        // The rows of a partition may be many; those of the next one begin behind its ordinal.
+        // A partition may have many rows; those of the next one start after its ordinal.
         let Some(next) = id.ordinal.0.checked_add(1) else { return Ok(highest) };
         let ordinal = PartitionOrdinal(next);
         start = keyspace::partition_rows(PartitionId { ordinal, ..id }).start;
@@ -242,21 +242,21 @@ mod tests {
     }
 
     #[test]
-    fn what_was_reserved_is_not_given_again_unless_the_writer_stopped_in_order() {
+    fn reserved_ranges_are_skipped_unless_the_writer_was_closed() {
         let mut head = Head { lsn: Lsn(10), counter: 4, stamp: 7, ..Head::default() };
         assert!(head.reserve());
         assert!(!head.reserve());
         let given = |head: &Head| (head.lsn, head.counter, head.stamp);
         assert_eq!(given(&head.clone().reopened()), (Lsn(10 + RESERVE), 4 + RESERVE, 7 + RESERVE));
         assert_eq!(given(&head.clone().closed().reopened()), (Lsn(10), 4, 7));
-        // Many versions in few transactions use up stamps, not LSNs.
+        // Many versions in few transactions consume stamps, not LSNs.
         head.stamp += RESERVE * 3 / 4;
         assert!(head.reserve() && !head.reserve());
         assert_eq!(head.reopened().stamp, 7 + RESERVE * 3 / 4 + RESERVE);
     }
 
     #[test]
-    fn a_new_partition_begins_above_everything_that_was_given() {
+    fn a_new_partition_begins_above_everything_assigned() {
         let mut old = Head::first(41);
         assert_eq!((old.lsn, old.stamp), (Lsn(42), 41));
         old.reserve();

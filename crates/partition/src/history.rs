@@ -1,12 +1,12 @@
-//! The history of a partition: every version and every removal, for as long as the container asks for.
+//! The history of a partition: every version and every removal, for as long as the container keeps them.
 //!
 //! ```text
 //! format:1 = 1 · kind:1 · number:8 · time:8 · LSN of the version before, or 0:8 · length:4 · record key
 //! · length:4 · record key before, empty unless the id changed · document, empty for removals
 //! ```
 //!
-//! Unlike the log it keeps what was replaced. It is written in the batch of the change, and trimmed by time from its low
-//! end, so that a scan never crosses what was trimmed.
+//! Unlike the log, it keeps replaced versions. It is written in the batch of the change and trimmed by time from its
+//! low end, so that a scan never crosses trimmed entries.
 
 use crate::log::LogKind;
 use crate::record::Record;
@@ -15,43 +15,43 @@ use bytes::{BufMut, Bytes, BytesMut};
 use model::{DocumentNumber, Fault, Lsn, Ticks};
 
 const FORMAT: u8 = 1;
-/// Bytes in front of the first key.
+/// Bytes before the first key.
 const HEADER_BYTES: usize = 26;
-/// Bytes of the length in front of a key.
+/// Bytes of the length field of a key.
 const LENGTH_BYTES: usize = 4;
 
 /// One change of one document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryEntry {
-    /// What happened.
+    /// The kind of change.
     pub kind: HistoryKind,
-    /// To which document.
+    /// The changed document.
     pub number: DocumentNumber,
-    /// When.
+    /// The time of the change.
     pub time: Ticks,
-    /// Where the version before was written, if there was one.
+    /// The LSN of the previous version, if there was one.
     pub previous: Option<Lsn>,
-    /// The record key that the document has, or had when it was removed.
+    /// The record key of the document, or its last one if it was removed.
     pub key: Bytes,
     /// The encoded document; empty for removals.
     pub image: Bytes,
 }
 
-/// What happened to a document.
+/// The kind of a change in the history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HistoryKind {
-    /// It is new.
+    /// The document was created.
     Create,
-    /// It has a new version.
+    /// The document has a new version.
     Replace,
-    /// It has a new version under another id.
+    /// The document has a new version under another id.
     Rename {
-        /// The record key it had.
+        /// The previous record key.
         from: Bytes,
     },
-    /// It was deleted.
+    /// The document was deleted.
     Delete,
-    /// It was deleted because its time had come.
+    /// The document expired and was deleted.
     Expire,
 }
 
@@ -75,7 +75,7 @@ impl HistoryKind {
 }
 
 impl HistoryEntry {
-    /// A new version under `key`, in the place of one at `previous`.
+    /// A new version under `key` that replaces the version of `previous`.
     pub(crate) fn version(
         kind: &LogKind,
         key: Bytes,
@@ -92,7 +92,7 @@ impl HistoryEntry {
         }
     }
 
-    /// The end of `old`, which was under `key`.
+    /// The removal of `old`, which was under `key`.
     pub(crate) fn removal(kind: &LogKind, key: Bytes, old: &Record, time: Ticks) -> HistoryEntry {
         let previous = Some(old.lsn);
         HistoryEntry {
@@ -115,7 +115,7 @@ impl HistoryEntry {
         bytes.put_u64(self.time.0);
         bytes.put_u64(self.previous.map_or(0, |lsn| lsn.0));
         for key in [&self.key, from] {
-            // Keys of the store have at most 16 bits of length.
+            // Keys of the store are shorter than 64 KiB.
             bytes.put_u32(u32::try_from(key.len()).unwrap_or(u32::MAX));
             bytes.put_slice(key);
         }
@@ -123,7 +123,7 @@ impl HistoryEntry {
         bytes.freeze()
     }
 
-    /// Reads a row of the history.
+    /// Decodes a row of the history.
     pub fn decode(row: &[u8]) -> Result<HistoryEntry, Fault> {
         let bad = || damaged("history entry");
         let (header, rest) = row.split_at_checked(HEADER_BYTES).ok_or_else(bad)?;
@@ -174,7 +174,7 @@ fn take_key(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 #[test]
-fn an_entry_round_trips_and_damage_is_told() {
+fn an_entry_round_trips_and_damage_is_reported() {
     let image = Bytes::from_static(b"document");
     let from = Bytes::from_static(b"old key");
     for (kind, image) in [

@@ -1,7 +1,8 @@
-//! Under which keys documents are kept, by their numbers: those asked for or written lately.
+//! Cache of record keys by document number, of recently read or written documents.
 //!
-//! What is here may be of another state than a reader's: the document is gone or has another id, and another one may
-//! have its key. Whoever reads a record by such a key compares its number, and otherwise asks the rows of its own state.
+//! An entry may not match the state of a reader: the document may be deleted or have another id, and another document
+//! may have its key. A reader compares the number in the record it finds, and if it differs uses the number row of its
+//! own state.
 
 use bytes::Bytes;
 use foldhash::fast::FixedState;
@@ -11,18 +12,18 @@ use quick_cache::unsync::{Cache, DefaultLifecycle};
 use std::hash::BuildHasher;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Parts with a lock each, so that readers seldom meet.
+/// Number of shards, each with its own lock, so that readers rarely contend.
 const SHARDS: usize = 16;
-/// What an entry takes besides the bytes of its key.
+/// Overhead of an entry in addition to its key.
 const ENTRY_BYTES: usize = 96;
-/// Size that the cache expects of a key when it makes its tables.
+/// Expected size of a key, for the initial capacity.
 const KEY_BYTES_EXPECTED: usize = 64;
-/// Keys of a shard that room is made for at once; a large cache grows into its size.
+/// Limit of the initial capacity of a shard, in keys. A large cache grows to its size.
 const SHARD_KEYS_EXPECTED_MAX: usize = 1024;
 
 type Number = (ContainerNumber, DocumentNumber);
 
-/// See the file's head.
+/// Record keys by document number.
 #[derive(Debug)]
 pub(crate) struct KeyCache {
     shards: Vec<Mutex<Cache<Number, Bytes, ByBytes, FixedState>>>,
@@ -39,12 +40,11 @@ impl Weighter<Number, Bytes> for ByBytes {
 }
 
 impl KeyCache {
-    /// Bytes that it takes.
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.shards.iter().map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner).weight()).sum()
     }
 
-    /// A cache of about so many bytes; with none it keeps nothing.
+    /// A cache of about `bytes_max` bytes; with 0 it caches nothing.
     pub(crate) fn new(bytes_max: usize, seed: u64) -> KeyCache {
         let hasher = FixedState::with_seed(seed);
         let shard_bytes = bytes_max / SHARDS;
@@ -56,20 +56,20 @@ impl KeyCache {
         KeyCache { shards: (0..SHARDS).map(|_| shard()).collect(), hasher }
     }
 
-    /// The key that the document of that number has or had.
+    /// The record key that the document has or had.
     pub(crate) fn get(&self, container: ContainerNumber, number: DocumentNumber) -> Option<Bytes> {
         let number = (container, number);
         self.shard(&number).get(&number).cloned()
     }
 
-    /// Keeps a key, which must not share the memory of more than itself.
+    /// Caches a key, which must not share a larger allocation.
     pub(crate) fn keep(&self, container: ContainerNumber, number: DocumentNumber, key: Bytes) {
         let number = (container, number);
         self.shard(&number).insert(number, key);
     }
 
     fn shard(&self, number: &Number) -> MutexGuard<'_, Cache<Number, Bytes, ByBytes, FixedState>> {
-        // The low bits are the cache's own.
+        // The low bits are used by the cache itself.
         let [.., index] = self.hasher.hash_one(number).to_le_bytes();
         self.shards[usize::from(index) % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -14,7 +14,7 @@
 //! meta     container:4 · ordinal:4 · 'h'                                   head of the partition
 //!          container:4 · ordinal:4 · 'o'                                   owner of the partition
 //!          container:4 · ordinal:4 · 'c' · name                            consumer of the log: lsn:8
-//!          container:4 · ordinal:4 · 'e'                                   how far expiry rows were written anew
+//!          container:4 · ordinal:4 · 'e'                                   progress of rewriting expiry rows
 //!          container:4 · ordinal:4 · 'i'                                   manifest of the index
 //!          container:4 · ordinal:4 · 'd' · owner:4 · run:8 · part:4        dead documents of a run of that owner
 //! catalog  'm'                                                             counters and secrets of the store
@@ -23,12 +23,12 @@
 //!          'o' · offer:4                                                   offer
 //!          'u' 'p' 's' 't' 'f' 'k' · number:4                              user, permission, stored procedure,
 //!                                                                          trigger, function, encryption key
-//!          'x' · container:4                                               dropped container whose data goes
+//!          'x' · container:4                                               dropped container whose rows are deleted
 //! ```
 //!
-//! Numbers are big-endian, so the order of bytes is the order of numbers. An effective key and the code of a
-//! partition key end by themselves, so no key is the beginning of a key of another logical partition. The unique
-//! key repeats the partition key code because hashes can collide and constraints must not.
+//! Numbers are big-endian, so byte order is numeric order. Effective keys and partition key codes are self-delimiting,
+//! so no key is a prefix of a key of another logical partition. The unique key contains the partition key code because
+//! hashes can collide and constraints must not.
 
 use crate::log::LogPosition;
 use bytes::Bytes;
@@ -41,25 +41,25 @@ use plan::LogicalKey;
 
 /// Documents.
 pub const RECORDS: Space = Space(0);
-/// From a document's number to its record.
+/// Document numbers, each with its record key.
 pub const NUMBERS: Space = Space(1);
-/// Values that may occur once only.
+/// Holders of unique keys.
 pub const UNIQUE: Space = Space(2);
-/// When documents expire.
+/// Documents by the second at which they expire.
 pub const EXPIRY: Space = Space(3);
-/// What changed, in order.
+/// The change log, in LSN order.
 pub const LOG: Space = Space(4);
-/// Terms and postings.
+/// Rows of index runs.
 pub const INDEX: Space = Space(5);
-/// Heads and consumers of partitions.
+/// Heads, owners, consumers and index manifests of partitions.
 pub const META: Space = Space(6);
-/// Databases, containers, offers.
+/// Databases, containers, offers and other catalog entries.
 pub const CATALOG: Space = Space(7);
 
-/// All versions and removals, where the container asks for them.
+/// All versions and removals, for containers that keep a history.
 pub const HISTORY: Space = Space(8);
 
-/// The spaces of a store, in the order of their numbers. The order is for ever; new ones go to the end.
+/// The spaces of a store by their numbers. The order is part of the format; new spaces are added at the end.
 pub const SPACES: [SpaceOptions; 9] = [
     SpaceOptions { name: "records", compressed: true },
     SpaceOptions { name: "numbers", compressed: true },
@@ -72,29 +72,29 @@ pub const SPACES: [SpaceOptions; 9] = [
     SpaceOptions { name: "history", compressed: true },
 ];
 
-/// Spaces whose keys begin with the container's number: what a dropped container leaves behind.
+/// Spaces whose keys start with the container number. The rows of a dropped container are deleted in all of them.
 pub const CONTAINER_SPACES: [Space; 8] = [RECORDS, NUMBERS, UNIQUE, EXPIRY, LOG, INDEX, META, HISTORY];
 
-/// Room for the part of a key that names its logical partition: number, hash and the code of a short text.
+/// Initial capacity for the logical prefix of a key: container number, hash and the code of a short string.
 const LOGICAL_BYTES_USUAL: usize = 64;
 
-/// Which partition a row belongs to.
+/// Identifies a physical partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PartitionId {
     /// The container.
     pub container: ContainerNumber,
-    /// The partition inside it.
+    /// Its number in the container.
     pub ordinal: PartitionOrdinal,
 }
 
-/// What the keys of all documents of one logical partition begin with.
+/// The prefix of all record keys of one logical partition.
 pub fn logical_prefix(container: ContainerNumber, key: &LogicalKey) -> Bytes {
     let mut prefix = Vec::with_capacity(LOGICAL_BYTES_USUAL);
     push_logical_prefix(container, key, &mut prefix);
     prefix.into()
 }
 
-/// The same prefix and the id behind it, in one go: what a read looks for.
+/// The record key of a document, built in one allocation: logical prefix and id.
 pub fn document_key(container: ContainerNumber, key: &LogicalKey, id: IdCode<'_>) -> Vec<u8> {
     let mut document_key = Vec::with_capacity(LOGICAL_BYTES_USUAL + id.encoded_len());
     push_logical_prefix(container, key, &mut document_key);
@@ -108,24 +108,24 @@ fn push_logical_prefix(container: ContainerNumber, key: &LogicalKey, out: &mut V
     key.partition_key.encode_key(out);
 }
 
-/// The logical key inside a logical prefix or a record key without its id: what terms of the index hold.
+/// The logical key in a logical prefix, or in a record key without its id. Index terms contain it.
 pub fn logical_key(logical_prefix: &Bytes) -> Bytes {
     logical_prefix.slice(4.min(logical_prefix.len())..)
 }
 
-/// The effective key inside the logical prefix of `key`, in the same memory.
+/// The effective key in the logical prefix of `key`, sharing its memory.
 pub(crate) fn effective_key(logical_prefix: &Bytes, key: &LogicalKey) -> Bytes {
     let end = (4 + key.effective.as_bytes().len()).min(logical_prefix.len());
     logical_prefix.slice(4.min(end)..end)
 }
 
-/// The logical key of the record `key` of a document with this id.
-pub fn logical_of_record(key: &Bytes, id: IdCode<'_>) -> Option<Bytes> {
+/// The logical key in the record key of a document with this id.
+pub(crate) fn logical_of_record(key: &Bytes, id: IdCode<'_>) -> Option<Bytes> {
     let end = id.strip_from(key)?.len();
     (end >= 4).then(|| key.slice(4..end))
 }
 
-/// The key of a document.
+/// The record key of a document.
 pub fn record_key(logical_prefix: &[u8], id: IdCode<'_>) -> Bytes {
     let mut key = Vec::with_capacity(logical_prefix.len() + id.encoded_len());
     key.extend_from_slice(logical_prefix);
@@ -133,216 +133,214 @@ pub fn record_key(logical_prefix: &[u8], id: IdCode<'_>) -> Bytes {
     key.into()
 }
 
-/// The id of the record `key` in the logical partition that `logical_prefix` begins; `None` if it is of another one, or
-/// of a kind that no id has.
-pub fn parse_record_id<'a>(logical_prefix: &[u8], key: &'a [u8]) -> Option<IdCode<'a>> {
-    IdCode::decode(key.strip_prefix(logical_prefix)?)
-}
-
-/// The keys of all documents of one logical partition.
+/// The record keys of one logical partition.
 pub fn logical_range(logical_prefix: &Bytes) -> KeyRange {
     KeyRange::prefix(logical_prefix.clone())
 }
 
-/// The keys of all documents whose effective key is in `range`.
+/// The record keys whose effective key is in `range`.
 pub fn effective_range(container: ContainerNumber, range: &EffectiveRange) -> KeyRange {
     let bound = |bytes: &[u8]| -> Bytes { [&container.0.to_be_bytes(), bytes].concat().into() };
     KeyRange { start: bound(range.min.as_bytes()), end: Some(bound(range.max.as_bytes())) }
 }
 
-/// The hashes of a range of records that [`effective_range`] made, or of an intersection of such.
+/// The hash range of a key range that [`effective_range`] returned, or of an intersection of such ranges.
 pub fn hashes_of(keys: &KeyRange) -> EffectiveRange {
     let hash = |key: &Bytes| EffectiveKey::from_bytes(key.get(4..).unwrap_or_default());
     EffectiveRange { min: hash(&keys.start), max: keys.end.as_ref().map_or_else(EffectiveKey::max, hash) }
 }
 
-/// From a number to its document.
+/// The key of a number row.
 pub fn number_key(container: ContainerNumber, number: DocumentNumber) -> Bytes {
     join(&[&container.0.to_be_bytes(), &number.raw().to_be_bytes()])
 }
 
-/// The numbers from `first` up to and including `last`.
-pub fn number_range(container: ContainerNumber, first: DocumentNumber, last: DocumentNumber) -> KeyRange {
-    // Numbers have 60 bits, so there is always one behind.
-    let behind = join(&[&container.0.to_be_bytes(), &(last.raw() + 1).to_be_bytes()]);
-    KeyRange { start: number_key(container, first), end: Some(behind) }
+/// The number rows from `first` to `last`, inclusive.
+pub(crate) fn number_range(
+    container: ContainerNumber,
+    first: DocumentNumber,
+    last: DocumentNumber,
+) -> KeyRange {
+    // Numbers have 60 bits, so the addition cannot overflow.
+    let end = join(&[&container.0.to_be_bytes(), &(last.raw() + 1).to_be_bytes()]);
+    KeyRange { start: number_key(container, first), end: Some(end) }
 }
 
-/// The number of a number key.
-pub fn parse_number_key(key: &[u8]) -> Option<DocumentNumber> {
+/// Parses the key of a number row.
+pub(crate) fn parse_number_key(key: &[u8]) -> Option<DocumentNumber> {
     let number = u64::from_be_bytes(key.get(4..12)?.try_into().ok()?);
     if key.len() == 12 { DocumentNumber::from_raw(number) } else { None }
 }
 
-/// The holder of a combination of values under a constraint.
-pub fn unique_key(logical_prefix: &[u8], constraint: u8, code: &[u8]) -> Bytes {
+/// The key of the row that holds a combination of values under a constraint.
+pub(crate) fn unique_key(logical_prefix: &[u8], constraint: u8, code: &[u8]) -> Bytes {
     join(&[logical_prefix, &[constraint], code])
 }
 
-/// A document that expires at `second`.
+/// The key of the expiry row of a document.
 pub fn expiry_key(container: ContainerNumber, second: u64, number: DocumentNumber) -> Bytes {
     join(&[&container.0.to_be_bytes(), &second.to_be_bytes(), &number.raw().to_be_bytes()])
 }
 
-/// The documents of `container` that expire at `second` or before.
+/// The expiry rows of `container` up to `second`, inclusive.
 pub fn expiry_range(container: ContainerNumber, second: u64) -> KeyRange {
     let start = Bytes::copy_from_slice(&container.0.to_be_bytes());
     let end = join(&[&container.0.to_be_bytes(), &second.saturating_add(1).to_be_bytes()]);
     KeyRange { start, end: Some(end) }
 }
 
-/// The second and the document of an expiry key.
+/// Parses an expiry key into second and document number.
 pub fn parse_expiry_key(key: &[u8]) -> Option<(u64, DocumentNumber)> {
     let second = u64::from_be_bytes(key.get(4..12)?.try_into().ok()?);
     let number = u64::from_be_bytes(key.get(12..20)?.try_into().ok()?);
     (key.len() == 20).then_some((second, DocumentNumber::from_raw(number)?))
 }
 
-/// Bytes of every key of the log.
+/// Length of a log key.
 pub(crate) const LOG_KEY_BYTES: usize = 20;
 
-/// The change at a position in the history of a partition.
-pub fn log_key(partition: PartitionId, at: LogPosition) -> Bytes {
+/// The key of a log entry.
+pub(crate) fn log_key(partition: PartitionId, at: LogPosition) -> Bytes {
     join(&[&partition_prefix(partition), &at.lsn.0.to_be_bytes(), &at.position.to_be_bytes()])
 }
 
-/// The changes from `first` up to but without the transaction `end`.
-pub fn log_range(partition: PartitionId, first: LogPosition, end: Lsn) -> KeyRange {
+/// The log entries from `first` up to the transaction `end`, exclusive.
+pub(crate) fn log_range(partition: PartitionId, first: LogPosition, end: Lsn) -> KeyRange {
     let end = log_key(partition, LogPosition::start_of(end));
     KeyRange { start: log_key(partition, first), end: Some(end) }
 }
 
-/// The position of a log key.
+/// Parses a log key.
 pub fn parse_log_key(key: &[u8]) -> Option<LogPosition> {
     let lsn = u64::from_be_bytes(key.get(8..16)?.try_into().ok()?);
     let position = u32::from_be_bytes(key.get(16..20)?.try_into().ok()?);
     (key.len() == LOG_KEY_BYTES).then_some(LogPosition { lsn: Lsn(lsn), position })
 }
 
-/// The change at a position, in the history.
-pub fn history_key(partition: PartitionId, at: LogPosition) -> Bytes {
+/// The key of a history entry.
+pub(crate) fn history_key(partition: PartitionId, at: LogPosition) -> Bytes {
     log_key(partition, at)
 }
 
-/// The history from `first` up to but without `end`.
-pub fn history_range(partition: PartitionId, first: LogPosition, end: LogPosition) -> KeyRange {
+/// The history from `first` up to `end`, exclusive.
+pub(crate) fn history_range(partition: PartitionId, first: LogPosition, end: LogPosition) -> KeyRange {
     KeyRange { start: history_key(partition, first), end: Some(history_key(partition, end)) }
 }
 
-/// The position of a key of the history.
-pub fn parse_history_key(key: &[u8]) -> Option<LogPosition> {
+/// Parses a history key.
+pub(crate) fn parse_history_key(key: &[u8]) -> Option<LogPosition> {
     parse_log_key(key)
 }
 
-/// The head of a partition.
+/// The key of the head row.
 pub fn head_key(partition: PartitionId) -> Bytes {
     join(&[&partition_prefix(partition), b"h"])
 }
 
-/// Who may write a partition.
-pub fn owner_key(partition: PartitionId) -> Bytes {
+/// The key of the owner row.
+pub(crate) fn owner_key(partition: PartitionId) -> Bytes {
     join(&[&partition_prefix(partition), b"o"])
 }
 
-/// How far a consumer of the log has come.
-pub fn consumer_key(partition: PartitionId, name: &str) -> Bytes {
+/// The key of the row with a log consumer's position.
+pub(crate) fn consumer_key(partition: PartitionId, name: &str) -> Bytes {
     join(&[&partition_prefix(partition), b"c", name.as_bytes()])
 }
 
-/// All consumers of a partition's log.
-pub fn consumer_range(partition: PartitionId) -> KeyRange {
+/// The consumer rows of a partition.
+pub(crate) fn consumer_range(partition: PartitionId) -> KeyRange {
     KeyRange::prefix(join(&[&partition_prefix(partition), b"c"]))
 }
 
-/// The name in a consumer key.
+/// Parses the name in a consumer key.
 pub fn parse_consumer_key(key: &[u8]) -> Option<&str> {
     std::str::from_utf8(key.get(9..)?).ok()
 }
 
-/// How far the expiry rows of a partition were written anew.
+/// The key of the row that records the progress of rewriting expiry rows.
 pub fn reschedule_key(partition: PartitionId) -> Bytes {
     join(&[&partition_prefix(partition), b"e"])
 }
 
-/// What the index of a partition consists of.
+/// The key of the index manifest.
 pub fn manifest_key(partition: PartitionId) -> Bytes {
     join(&[&partition_prefix(partition), b"i"])
 }
 
-/// A part of the dead documents of a run.
-pub fn dead_key(partition: PartitionId, owner: PartitionOrdinal, run: u64, part: u32) -> Bytes {
+/// The key of one part of the dead set of a run.
+pub(crate) fn dead_key(partition: PartitionId, owner: PartitionOrdinal, run: u64, part: u32) -> Bytes {
     let (owner, run, part) = (owner.0.to_be_bytes(), run.to_be_bytes(), part.to_be_bytes());
     join(&[&partition_prefix(partition), b"d", &owner, &run, &part])
 }
 
-/// All parts of the dead documents of a run that `owner` wrote.
-pub fn dead_range(partition: PartitionId, owner: PartitionOrdinal, run: u64) -> KeyRange {
+/// All parts of the dead set of a run that `owner` wrote.
+pub(crate) fn dead_range(partition: PartitionId, owner: PartitionOrdinal, run: u64) -> KeyRange {
     let (owner, run) = (owner.0.to_be_bytes(), run.to_be_bytes());
     KeyRange::prefix(join(&[&partition_prefix(partition), b"d", &owner, &run]))
 }
 
-/// The dead documents of all runs.
-pub fn all_dead_range(partition: PartitionId) -> KeyRange {
+/// The dead sets of all runs.
+pub(crate) fn all_dead_range(partition: PartitionId) -> KeyRange {
     KeyRange::prefix(join(&[&partition_prefix(partition), b"d"]))
 }
 
-/// A row of a run.
-pub fn run_row_key(partition: PartitionId, run: u64, row: u32) -> Bytes {
+/// The key of a row of a run.
+pub(crate) fn run_row_key(partition: PartitionId, run: u64, row: u32) -> Bytes {
     join(&[&partition_prefix(partition), &run.to_be_bytes(), &row.to_be_bytes()])
 }
 
 /// All rows of a run.
-pub fn run_range(partition: PartitionId, run: u64) -> KeyRange {
+pub(crate) fn run_range(partition: PartitionId, run: u64) -> KeyRange {
     KeyRange::prefix(join(&[&partition_prefix(partition), &run.to_be_bytes()]))
 }
 
 /// The rows of all runs of a partition.
-pub fn runs_range(partition: PartitionId) -> KeyRange {
+pub(crate) fn runs_range(partition: PartitionId) -> KeyRange {
     KeyRange::prefix(Bytes::copy_from_slice(&partition_prefix(partition)))
 }
 
-/// The run of a row's key.
-pub fn parse_run(key: &[u8]) -> Option<u64> {
+/// Parses the run number in the key of a run row.
+pub(crate) fn parse_run(key: &[u8]) -> Option<u64> {
     let run = u64::from_be_bytes(key.get(8..16)?.try_into().ok()?);
     (key.len() == 20).then_some(run)
 }
 
-/// Counters and secrets of the store.
+/// The key of the store's counters and secrets.
 pub fn catalog_meta_key() -> Bytes {
     Bytes::from_static(b"m")
 }
 
-/// A database.
+/// The key of a database.
 pub fn database_key(number: DatabaseNumber) -> Bytes {
     join(&[b"d", &number.0.to_be_bytes()])
 }
 
-/// All databases.
+/// The keys of all databases.
 pub fn database_range() -> KeyRange {
     KeyRange::prefix(Bytes::from_static(b"d"))
 }
 
-/// A container.
+/// The key of a container.
 pub fn container_key(number: ContainerNumber) -> Bytes {
     join(&[b"c", &number.0.to_be_bytes()])
 }
 
-/// All containers.
+/// The keys of all containers.
 pub fn container_range() -> KeyRange {
     KeyRange::prefix(Bytes::from_static(b"c"))
 }
 
-/// An offer.
+/// The key of an offer.
 pub fn offer_key(number: OfferNumber) -> Bytes {
     join(&[b"o", &number.0.to_be_bytes()])
 }
 
-/// All offers.
+/// The keys of all offers.
 pub fn offer_range() -> KeyRange {
     KeyRange::prefix(Bytes::from_static(b"o"))
 }
 
-/// Kinds of small resources; each has a letter among the rows of the catalog.
+/// Kinds of small resources; each has a letter in the catalog's keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
     /// Users of a database.
@@ -372,27 +370,27 @@ impl EntryKind {
     }
 }
 
-/// A small resource.
+/// The key of a small resource.
 pub fn entry_key(kind: EntryKind, number: ResourceNumber) -> Bytes {
     join(&[kind.letter(), &number.0.to_be_bytes()])
 }
 
-/// All small resources of a kind.
+/// The keys of all small resources of a kind.
 pub fn entry_range(kind: EntryKind) -> KeyRange {
     KeyRange::prefix(Bytes::from_static(kind.letter()))
 }
 
-/// A dropped container whose rows are still to be deleted.
+/// The key of a dropped container whose rows are not deleted yet.
 pub fn dropped_key(number: ContainerNumber) -> Bytes {
     join(&[b"x", &number.0.to_be_bytes()])
 }
 
-/// All dropped containers.
+/// The keys of all dropped containers.
 pub fn dropped_range() -> KeyRange {
     KeyRange::prefix(Bytes::from_static(b"x"))
 }
 
-/// The number at the end of a key of the catalog.
+/// Parses the number at the end of a catalog key.
 pub fn parse_catalog_number(key: &[u8]) -> Option<u32> {
     let number = u32::from_be_bytes(key.get(1..5)?.try_into().ok()?);
     (key.len() == 5).then_some(number)
@@ -403,24 +401,24 @@ pub fn container_rows(container: ContainerNumber) -> KeyRange {
     KeyRange::prefix(Bytes::copy_from_slice(&container.0.to_be_bytes()))
 }
 
-/// The container of a row in one of [`CONTAINER_SPACES`].
+/// Parses the container number of a row in one of [`CONTAINER_SPACES`].
 pub fn parse_container(key: &[u8]) -> Option<ContainerNumber> {
     let number = u32::from_be_bytes(key.get(..4)?.try_into().ok()?);
     Some(ContainerNumber(number))
 }
 
-/// All rows of a partition in a space whose keys begin with container and ordinal.
-pub fn partition_rows(partition: PartitionId) -> KeyRange {
+/// All rows of a partition in a space whose keys start with container and ordinal.
+pub(crate) fn partition_rows(partition: PartitionId) -> KeyRange {
     KeyRange::prefix(Bytes::copy_from_slice(&partition_prefix(partition)))
 }
 
-/// The partition of such a row.
-pub fn parse_partition(key: &[u8]) -> Option<PartitionId> {
+/// Parses the partition of such a row.
+pub(crate) fn parse_partition(key: &[u8]) -> Option<PartitionId> {
     let ordinal = u32::from_be_bytes(key.get(4..8)?.try_into().ok()?);
     Some(PartitionId { container: parse_container(key)?, ordinal: PartitionOrdinal::from_raw(ordinal)? })
 }
 
-/// All keys behind `key` in `range`: where a scan goes on.
+/// The keys of `range` after `key`, where a scan continues.
 pub fn after(range: &KeyRange, key: &[u8]) -> KeyRange {
     KeyRange { start: join(&[key, &[0]]), end: range.end.clone() }
 }
@@ -474,11 +472,9 @@ mod tests {
         let id = IdCode::from("id");
         let apart = record_key(&logical_prefix(container, &logical), id);
         assert_eq!(document_key(container, &logical, id), apart);
-        assert_eq!(parse_record_id(&logical_prefix(container, &logical), &apart), Some(id));
         let effective = effective_key(&logical_prefix(container, &logical), &logical);
         assert_eq!(effective, logical.effective.as_bytes());
         let key = record_key(b"logical", id);
         assert_eq!(logical_of_record(&key, id).unwrap(), logical_key(&Bytes::from_static(b"logical")));
-        assert_eq!(parse_record_id(b"other", &key), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Physical partition: documents, change log and the one writer of a hash range.
+//! Physical partition: documents, change log and the single writer of a hash range.
 //!
 //! Knows nothing of HTTP, SQL text or other partitions.
 
@@ -47,7 +47,7 @@ pub use history::{HistoryEntry, HistoryKind};
 pub use log::{LogEntry, LogKind, LogPosition};
 pub use metrics::PartitionMetrics;
 pub use partition::{
-    Executed, IdleClose, PartitionCounts, PartitionSpec, PhysicalPartition, Surroundings, Unexecuted,
+    Executed, IdleClose, PartitionCounts, PartitionEnvironment, PartitionSpec, PhysicalPartition, Unexecuted,
     delete_owner_row, new_partition_rows,
 };
 pub use record::stored_document;

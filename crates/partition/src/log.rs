@@ -1,4 +1,4 @@
-//! The change log: one entry per change of a document, in the order of LSN and position in the transaction.
+//! The change log: one entry per change of a document, ordered by LSN and position in the transaction.
 //!
 //! ```text
 //! format:1 = 2 · kind:1 · number:8 · time:8                                    created, replaced
@@ -6,10 +6,9 @@
 //! format:1 = 2 · kind:1 · number:8 · time:8 · length:4 · old key · new key     renamed
 //! ```
 //!
-//! An entry of a removal has the key of the document, since nothing else tells it any more. An entry of a version that
-//! was replaced since is dropped at once, and an entry of a removal when the log is trimmed, but only below the least
-//! position of all registered consumers. What was kept for a consumer is dropped when the log is trimmed after the
-//! consumer has passed it.
+//! The entry of a removal contains the record key, because no other row does any more. The entry of a replaced version
+//! is deleted at once, and that of a removal when the log is trimmed, but only up to the lowest position of all
+//! registered consumers. Entries kept for a consumer are deleted by a trim after the consumer has passed them.
 
 use crate::keyspace::{self, META, PartitionId};
 use crate::storage::{damaged, read_fault};
@@ -19,17 +18,17 @@ use model::{DocumentNumber, Fault, Lsn, Ticks};
 use std::collections::BTreeMap;
 
 const FORMAT: u8 = 2;
-/// Bytes in front of the keys.
+/// Bytes before the keys.
 const HEADER_BYTES: usize = 18;
-/// Bytes of the length in front of the first of two keys.
+/// Bytes of the length field of the first of two keys.
 const LENGTH_BYTES: usize = 4;
 
-/// Which change of the history of a partition.
+/// The position of a change in the log of a partition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LogPosition {
     /// The transaction.
     pub lsn: Lsn,
-    /// The change inside it, from 0.
+    /// The change in the transaction, from 0.
     pub position: u32,
 }
 
@@ -40,28 +39,28 @@ impl LogPosition {
     }
 }
 
-/// What happened to a document.
+/// The kind of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogKind {
-    /// It is new.
+    /// The document was created.
     Create,
-    /// It has a new version.
+    /// The document has a new version.
     Replace,
-    /// It has a new version under another id.
+    /// The document has a new version under another id.
     Rename {
-        /// The record key it had.
+        /// The previous record key.
         from: Bytes,
-        /// The record key it has.
+        /// The new record key.
         to: Bytes,
     },
-    /// It was deleted.
+    /// The document was deleted.
     Delete {
-        /// The record key it had.
+        /// Its last record key.
         key: Bytes,
     },
-    /// It was deleted because its time had come.
+    /// The document expired and was deleted.
     Expire {
-        /// The record key it had.
+        /// Its last record key.
         key: Bytes,
     },
 }
@@ -77,9 +76,9 @@ impl LogKind {
         }
     }
 
-    /// What this change comes to together with one of the same document `before` it in the transaction, which has no
-    /// entry of its own: what was there before the transaction counts.
-    pub(crate) fn behind(self, before: Option<LogKind>) -> LogKind {
+    /// The kind of this change combined with a change `before` of the same document in the same transaction, which
+    /// gets no entry of its own. The result is relative to the state before the transaction.
+    pub(crate) fn combined_with(self, before: Option<LogKind>) -> LogKind {
         match (before, self) {
             (Some(LogKind::Create), LogKind::Replace | LogKind::Rename { .. }) => LogKind::Create,
             (Some(LogKind::Rename { from, to }), LogKind::Replace) => LogKind::Rename { from, to },
@@ -89,7 +88,7 @@ impl LogKind {
             (Some(LogKind::Rename { from, .. }), LogKind::Rename { to, .. }) => LogKind::Rename { from, to },
             (Some(LogKind::Rename { from: key, .. }), LogKind::Delete { .. }) => LogKind::Delete { key },
             (Some(LogKind::Rename { from: key, .. }), LogKind::Expire { .. }) => LogKind::Expire { key },
-            // The rest tells nothing of what was there before, or cannot follow on the other.
+            // The other combinations need nothing from the earlier change or cannot occur.
             (None | Some(LogKind::Replace | LogKind::Delete { .. } | LogKind::Expire { .. }), kind)
             | (
                 Some(LogKind::Create),
@@ -112,16 +111,16 @@ impl LogKind {
 /// One change of one document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogEntry {
-    /// What happened.
+    /// The kind of change.
     pub kind: LogKind,
-    /// To which document.
+    /// The changed document.
     pub number: DocumentNumber,
-    /// When.
+    /// The time of the change.
     pub time: Ticks,
 }
 
 impl LogEntry {
-    /// Bytes of the row of the log, its key included.
+    /// Bytes of the log row, including its key.
     pub(crate) fn row_len(&self) -> usize {
         keyspace::LOG_KEY_BYTES + HEADER_BYTES + self.kind.keys_len()
     }
@@ -136,7 +135,7 @@ impl LogEntry {
             LogKind::Create | LogKind::Replace => {}
             LogKind::Delete { key } | LogKind::Expire { key } => bytes.put_slice(key),
             LogKind::Rename { from, to } => {
-                // Keys of the store have at most 16 bits of length.
+                // Keys of the store are shorter than 64 KiB.
                 bytes.put_u32(u32::try_from(from.len()).unwrap_or(u32::MAX));
                 bytes.put_slice(from);
                 bytes.put_slice(to);
@@ -145,7 +144,7 @@ impl LogEntry {
         bytes.freeze()
     }
 
-    /// Reads a row of the log.
+    /// Decodes a row of the log.
     pub fn decode(row: &[u8]) -> Result<LogEntry, Fault> {
         let bad = || damaged("log entry");
         let (header, keys) = row.split_at_checked(HEADER_BYTES).ok_or_else(bad)?;
@@ -164,7 +163,7 @@ impl LogEntry {
         Ok(LogEntry { kind, number, time: Ticks(field(time)?) })
     }
 
-    /// The key that the document got with another id, if it did.
+    /// The new record key, if the id has changed.
     pub(crate) fn renamed_to(&self) -> Option<&Bytes> {
         match &self.kind {
             LogKind::Rename { to, .. } => Some(to),
@@ -172,8 +171,8 @@ impl LogEntry {
         }
     }
 
-    /// Whether the entry tells of a document that is no more.
-    pub fn is_removal(&self) -> bool {
+    /// Whether the document was removed.
+    pub(crate) fn is_removal(&self) -> bool {
         match self.kind {
             LogKind::Delete { .. } | LogKind::Expire { .. } => true,
             LogKind::Create | LogKind::Replace | LogKind::Rename { .. } => false,
@@ -188,7 +187,7 @@ fn decode_rename(keys: &[u8]) -> Option<LogKind> {
     is_whole.then(|| LogKind::Rename { from: Bytes::copy_from_slice(from), to: Bytes::copy_from_slice(to) })
 }
 
-/// The registered consumers of a partition's log and how far they have come.
+/// The registered consumers of a partition's log and their positions.
 pub(crate) async fn load_consumers(view: &View, id: PartitionId) -> Result<BTreeMap<String, Lsn>, Fault> {
     let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
     let range = keyspace::consumer_range(id);
@@ -211,19 +210,19 @@ mod tests {
         let key = |name: &'static str| Bytes::from_static(name.as_bytes());
         let rename = |from, to| LogKind::Rename { from: key(from), to: key(to) };
         let delete = |name| LogKind::Delete { key: key(name) };
-        assert_eq!(LogKind::Replace.behind(None), LogKind::Replace);
-        assert_eq!(LogKind::Replace.behind(Some(LogKind::Create)), LogKind::Create);
-        assert_eq!(rename("a", "b").behind(Some(LogKind::Create)), LogKind::Create);
-        assert_eq!(rename("a", "b").behind(Some(LogKind::Replace)), rename("a", "b"));
-        assert_eq!(LogKind::Replace.behind(Some(rename("a", "b"))), rename("a", "b"));
-        assert_eq!(rename("b", "c").behind(Some(rename("a", "b"))), rename("a", "c"));
-        assert_eq!(rename("b", "a").behind(Some(rename("a", "b"))), LogKind::Replace);
-        assert_eq!(delete("b").behind(Some(rename("a", "b"))), delete("a"));
-        assert_eq!(delete("a").behind(Some(LogKind::Create)), delete("a"));
+        assert_eq!(LogKind::Replace.combined_with(None), LogKind::Replace);
+        assert_eq!(LogKind::Replace.combined_with(Some(LogKind::Create)), LogKind::Create);
+        assert_eq!(rename("a", "b").combined_with(Some(LogKind::Create)), LogKind::Create);
+        assert_eq!(rename("a", "b").combined_with(Some(LogKind::Replace)), rename("a", "b"));
+        assert_eq!(LogKind::Replace.combined_with(Some(rename("a", "b"))), rename("a", "b"));
+        assert_eq!(rename("b", "c").combined_with(Some(rename("a", "b"))), rename("a", "c"));
+        assert_eq!(rename("b", "a").combined_with(Some(rename("a", "b"))), LogKind::Replace);
+        assert_eq!(delete("b").combined_with(Some(rename("a", "b"))), delete("a"));
+        assert_eq!(delete("a").combined_with(Some(LogKind::Create)), delete("a"));
     }
 
     #[test]
-    fn an_entry_round_trips_and_damage_is_told() {
+    fn an_entry_round_trips_and_damage_is_reported() {
         let (from, to) = (Bytes::from_static(b"old key"), Bytes::from_static(b"new"));
         let kinds = [
             LogKind::Create,

@@ -1,4 +1,4 @@
-//! What the partitions of a store measure of themselves, together.
+//! Metrics of all partitions of a store.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
@@ -23,7 +23,7 @@ impl Default for PartitionMetrics {
 }
 
 impl PartitionMetrics {
-    /// Registers all of them.
+    /// Registers all metrics.
     pub fn register(&self, registry: &mut Registry) {
         let transactions = "Transactions that a partition committed in one batch";
         registry.register("partition_batch_transactions", transactions, self.batch_transactions.clone());

@@ -1,7 +1,7 @@
-//! The rows that a view of a partition reads: those of the store, and over them rows that are not committed.
+//! The rows that a view of a partition reads: those of the store with uncommitted rows on top.
 //!
-//! An uncommitted change is described by the rows that it would write, as in the writer's own state, so that every
-//! read of a view finds it without knowing of it.
+//! An uncommitted change is described by the rows that it would write, as in the writer's state. Every read of a view
+//! therefore sees it without special code.
 
 use crate::state::Rows;
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use kv::{Chunk, Direction, KeyRange, ReadFault, ScanLimit, Space, View};
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// Rows of the store with uncommitted ones over them.
+/// Rows of the store with uncommitted rows on top.
 #[derive(Clone, Debug)]
 pub(crate) struct RowsView {
     base: View,
@@ -23,17 +23,17 @@ impl From<View> for RowsView {
 }
 
 impl RowsView {
-    /// The same rows of the store with `rows` over them, in the place of any others.
+    /// The same rows of the store with `rows` on top, instead of any other overlay.
     pub(crate) fn with_overlay(&self, rows: Rows) -> RowsView {
         RowsView { base: self.base.clone(), overlay: Some(Arc::new(rows)) }
     }
 
-    /// Returns whether the row is an uncommitted one, or its absence is: caches know the committed ones only.
+    /// Returns whether the overlay writes or deletes this row. Caches contain committed rows only.
     pub(crate) fn is_uncommitted(&self, space: Space, key: impl FnOnce() -> Bytes) -> bool {
         self.overlay.as_ref().is_some_and(|rows| rows.contains_key(&(space, key())))
     }
 
-    /// The rows of the store alone.
+    /// The rows of the store without the overlay.
     pub(crate) fn base(&self) -> &View {
         &self.base
     }
@@ -48,7 +48,7 @@ impl RowsView {
         self.base.get(space, key).await
     }
 
-    /// The values of several rows, in the order of their keys in `keys`.
+    /// The values of several rows, in the order of `keys`.
     pub(crate) async fn get_many(
         &self,
         space: Space,
@@ -65,7 +65,7 @@ impl RowsView {
         Ok(values)
     }
 
-    /// One chunk of a range, forward. It may say that there is more where only deleted rows are left.
+    /// One chunk of a range, in ascending order. `more` may be set although only deleted rows follow.
     pub(crate) async fn scan(
         &self,
         space: Space,
@@ -80,8 +80,8 @@ impl RowsView {
             let last = below.rows.last().filter(|_| below.more).map(|(key, _)| key.clone());
             let chunk = merged(below, over(rows, space, &range, last.as_ref()), limit);
             match last {
-                // Callers go on behind the last row of a chunk, so there must be one.
-                Some(last) if chunk.rows.is_empty() => range.start = key_behind(&last),
+                // Callers continue after the last row of a chunk, so a chunk with more after it must not be empty.
+                Some(last) if chunk.rows.is_empty() => range.start = key_after(&last),
                 Some(_) | None => return Ok(chunk),
             }
         }
@@ -103,12 +103,12 @@ fn over<'r>(
     };
     let is_empty = range.end.as_ref().is_some_and(|end| *end <= range.start);
     let found = (!is_empty).then(|| rows.range((from, until)));
-    // Without an end the range would run on into the next space.
+    // Without an end the range would continue into the next space.
     let of_space = found.into_iter().flatten().take_while(move |((one, _), _)| *one == space);
     of_space.map(|((_, key), row)| (key, row))
 }
 
-/// What is left of a chunk of committed rows with uncommitted ones over it, up to the limit.
+/// A chunk of committed rows merged with uncommitted ones, up to the limit.
 fn merged<'r>(
     below: Chunk,
     over: impl Iterator<Item = (&'r Bytes, &'r Option<Bytes>)>,
@@ -142,8 +142,8 @@ fn merged<'r>(
     }
 }
 
-/// The first key behind a key.
-fn key_behind(key: &Bytes) -> Bytes {
+/// The first key after a key.
+fn key_after(key: &Bytes) -> Bytes {
     [key, &[0][..]].concat().into()
 }
 
@@ -159,7 +159,7 @@ mod tests {
         vec![number].into()
     }
 
-    /// All rows by chunks of a size.
+    /// All rows, read in chunks of a size.
     async fn walked(rows: &RowsView, range: KeyRange, limit: ScanLimit) -> Vec<(Bytes, Bytes)> {
         let mut found = Vec::new();
         let mut range = range;
@@ -167,7 +167,7 @@ mod tests {
             let chunk = rows.scan(ONE, range.clone(), limit).await.unwrap();
             found.extend(chunk.rows);
             match found.last() {
-                Some((last, _)) if chunk.more => range.start = key_behind(last),
+                Some((last, _)) if chunk.more => range.start = key_after(last),
                 Some(_) | None => return found,
             }
         }
@@ -188,7 +188,7 @@ mod tests {
         changes.insert((OTHER, key(7)), Some(Bytes::from_static(b"of another space")));
         for number in 0..60 {
             match number {
-                // A long stretch without any row.
+                // A long interval without rows.
                 20..40 => drop(changes.insert((ONE, key(number)), None)),
                 _ if number % 5 == 0 => {
                     changes.insert((ONE, key(number)), Some(Bytes::from_static(b"new")));

@@ -1,11 +1,11 @@
-//! Who may write a partition: the row that every batch of the partition requires, byte for byte.
+//! The owner row of a partition, which every batch of the partition requires, byte for byte.
 //!
 //! ```text
 //! format:1 = 1 · epoch:4 · node:16
 //! ```
 //!
-//! Written when the partition is created. Every opening claims the partition: it raises the epoch, and from then on no
-//! batch of the opening before, or of its index, can be applied. The batch that drops the container deletes the row.
+//! Written when the partition is created. Every opening claims the partition: it raises the epoch, and no batch of the
+//! previous opening, or of its index, can be applied after that. The batch that drops the container deletes the row.
 
 use crate::keyspace::{self, META, PartitionId};
 use crate::storage::{damaged, read_fault};
@@ -20,10 +20,10 @@ const EPOCH_FIRST: u32 = 1;
 /// The node of a store that belongs to no cluster.
 const NODE_NONE: [u8; 16] = [0; 16];
 
-/// The row: who owns a partition, and since which opening.
+/// The owner row: who owns a partition, and since which opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
-    /// Grows whenever the partition is opened.
+    /// Raised whenever the partition is opened.
     pub(crate) epoch: u32,
     /// The process that owns it.
     pub(crate) node: [u8; 16],
@@ -52,7 +52,7 @@ impl Owner {
     }
 }
 
-/// What a writer holds to show that it is the owner.
+/// The proof that a writer owns the partition.
 #[derive(Clone, Debug)]
 pub(crate) struct Claim {
     key: Bytes,
@@ -61,41 +61,41 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Makes whoever opens the partition now its owner; also returns the state from then on. Without an owner its
+    /// Makes the caller the owner of the partition and returns the state from then on. Without an owner row the
     /// container was dropped.
     pub(crate) async fn take(store: &Store, id: PartitionId) -> Result<(Claim, View), Fault> {
         let key = keyspace::owner_key(id);
         let unavailable = |cause: String| Fault::from(StorageFault::Unavailable { cause });
         let view = store.view().await.map_err(read_fault)?;
         let before = view.get(META, &key).await.map_err(read_fault)?;
-        let before = before.ok_or_else(|| unavailable(format!("nobody owns the partition {id:?}")))?;
+        let before = before.ok_or_else(|| unavailable(format!("the partition {id:?} has no owner")))?;
         let owner = Owner::decode(&before)?;
         let epoch = owner.epoch.checked_add(1);
         let epoch = epoch.ok_or_else(|| Fault::Internal(format!("{id:?} was opened too often")))?;
         let row = Owner { epoch, ..owner }.encode();
         let mut batch = Batch::default();
-        // A full disk stops nobody from reading and deleting.
+        // Claims are allowed on a full disk, so that reads and deletes continue.
         batch.mark_shrinking();
         batch.require(META, key.clone(), Some(before));
         batch.put(META, key.clone(), row.clone());
-        // Nothing of the caller's is in doubt: the next opening reads the row again.
+        // The caller has no batch with an unknown outcome: the next opening reads the row again.
         let claimed = store.submit(&store.lane(), batch, Durability::Sync).await;
         let view = claimed.map_err(|fault| unavailable(format!("{id:?} was not claimed: {fault}")))?;
         Ok((Claim { key, row, epoch }, view))
     }
 
-    /// The epoch of this opening; no other has it.
+    /// The epoch of this opening, which no other opening has.
     pub(crate) fn epoch(&self) -> u32 {
         self.epoch
     }
 
-    /// Makes `batch` apply only while the claim holds.
+    /// Makes `batch` apply only while the claim is valid.
     pub(crate) fn require(&self, batch: &mut Batch) {
         batch.require(META, self.key.clone(), Some(self.row.clone()));
     }
 }
 
-/// Makes `batch` apply only while the partition has the owner that `view` shows, or none.
+/// Makes `batch` apply only while the partition has the owner in `view`, or none.
 pub(crate) async fn require_unchanged(view: &View, id: PartitionId, batch: &mut Batch) -> Result<(), Fault> {
     let key = keyspace::owner_key(id);
     let row = view.get(META, &key).await.map_err(read_fault)?;
@@ -104,7 +104,7 @@ pub(crate) async fn require_unchanged(view: &View, id: PartitionId, batch: &mut 
 }
 
 #[test]
-fn an_owner_round_trips_and_damage_is_told() {
+fn an_owner_round_trips_and_damage_is_reported() {
     let owner = Owner { epoch: 3, node: [7; 16] };
     let row = owner.encode();
     assert_eq!(Owner::decode(&row).unwrap(), owner);

@@ -1,6 +1,6 @@
-//! The handle of a physical partition: what the engine holds and calls.
+//! The handle of a physical partition that the engine holds.
 //!
-//! Writes go to the writer's queue; reads take the published view. Knows nothing of other partitions.
+//! Writes are queued for the writer; reads use the published view. Knows nothing of other partitions.
 
 use crate::cache::{Probe, RecordCache};
 use crate::carryover::Carryover;
@@ -9,7 +9,7 @@ use crate::clock::PartitionClock;
 use crate::draft::Draft;
 use crate::evaluate::{Outcomes, read_outcome};
 use crate::head::Head;
-use crate::index::{Fingerprint, IndexFinding, IndexMemory, IndexProgress, Needles, audit_index};
+use crate::index::{Fingerprint, IndexFinding, IndexMemory, IndexProgress, RequiredTerms, audit_index};
 use crate::keyspace::{self, META, PartitionId};
 use crate::metrics::PartitionMetrics;
 use crate::owner::Owner;
@@ -25,50 +25,50 @@ use plan::{Condition, LogicalKey, Outcome, StepFault, Target, Transaction};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
-/// Requests that may wait for one writer; the next ones wait for room.
+/// Requests that may wait in the queue of one writer; further ones wait for space in the queue.
 const QUEUE_MAX: usize = 1024;
 
-/// Which partition, and which part of the hash space it owns.
+/// A partition and the part of the hash space that it owns.
 #[derive(Clone, Debug)]
 pub struct PartitionSpec {
     /// The partition.
     pub id: PartitionId,
-    /// The hashes of its documents.
+    /// The effective keys of its documents.
     pub range: EffectiveRange,
 }
 
-/// What a partition lives in, the same for all of a store.
+/// Resources that all partitions of a store share.
 #[derive(Clone, Debug)]
-pub struct Surroundings {
+pub struct PartitionEnvironment {
     /// The store.
     pub store: Store,
-    /// Records that were read lately.
+    /// The record cache.
     pub cache: Arc<RecordCache>,
     /// Time and randomness.
     pub ambient: Arc<dyn Ambient>,
-    /// Whether a write is answered only when it is on the disk.
+    /// Whether a write is acknowledged after fsync or after the journal write.
     pub durability: Durability,
-    /// What the indexes of all partitions share.
+    /// The memory and caches of all indexes.
     pub index: Arc<IndexMemory>,
-    /// What all partitions measure together.
+    /// Metrics of all partitions.
     pub metrics: PartitionMetrics,
 }
 
-/// What an accepted transaction answers.
+/// The result of an accepted transaction.
 #[derive(Debug)]
 pub struct Executed {
-    /// One outcome and its work per step.
+    /// Outcome and work of each step.
     pub outcomes: Outcomes,
-    /// The partition's position when the transaction was durable.
+    /// The LSN of the partition when the transaction was durable.
     pub lsn: Lsn,
 }
 
-/// Why a transaction has no answer of the writer's.
+/// Why a transaction was not executed.
 #[derive(Debug)]
 pub enum Unexecuted {
     /// It was refused, or its outcome is unknown.
     Refused(Box<StepFault>),
-    /// The partition stopped before it took the transaction. Nothing was done.
+    /// The partition stopped before it accepted the transaction. Nothing was done.
     Stopped(Box<Transaction>),
 }
 
@@ -78,12 +78,12 @@ impl From<StepFault> for Unexecuted {
     }
 }
 
-/// What became of a request to close an idle partition.
+/// The result of a request to close an idle partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleClose {
-    /// It is closed.
+    /// The partition is closed.
     Closed,
-    /// Its index has work under way or too much to replay, which is being flushed now.
+    /// The index has a job running, or too many changes in memory to replay, which are being flushed now.
     Busy,
 }
 
@@ -106,47 +106,47 @@ pub struct PhysicalPartition {
     progress: Arc<IndexProgress>,
     clock: Arc<PartitionClock>,
     carryover: Arc<Carryover>,
-    surroundings: Surroundings,
+    environment: PartitionEnvironment,
 }
 
-/// The rows that a new partition consists of; they ride in the catalog's batch that creates it. LSNs and stamps begin
-/// above `floor`.
+/// The rows of a new partition, for the catalog's batch that creates it. LSNs and stamps start above `floor`.
 pub fn new_partition_rows(id: PartitionId, floor: u64, batch: &mut Batch) {
     batch.put(META, keyspace::owner_key(id), Owner::first().encode());
     batch.put(META, keyspace::head_key(id), Head::first(floor).encode());
 }
 
-/// Takes a partition from its writer for good: what it has under way is refused once `batch` is committed. Rides in
-/// the catalog's batch that drops the container.
+/// Deletes the owner row in the catalog's batch that drops the container. All batches of the partition's writer are
+/// refused after that batch.
 pub fn delete_owner_row(id: PartitionId, batch: &mut Batch) {
     batch.delete(META, keyspace::owner_key(id));
 }
 
 impl PhysicalPartition {
-    /// Opens a partition and starts its writer on the current runtime. Whoever had it open before can write no more.
+    /// Opens a partition and starts its writer on the current runtime. A previous writer of the partition can no
+    /// longer commit.
     pub async fn open(
-        surroundings: Surroundings,
+        environment: PartitionEnvironment,
         spec: PartitionSpec,
         shape: Arc<CurrentShape>,
     ) -> Result<PhysicalPartition, Fault> {
-        let carryover = Carryover::new(spec.id, Arc::clone(&surroundings.ambient));
-        PhysicalPartition::open_after(surroundings, spec, shape, Arc::new(carryover)).await
+        let carryover = Carryover::new(spec.id, Arc::clone(&environment.ambient));
+        PhysicalPartition::open_after(environment, spec, shape, Arc::new(carryover)).await
     }
 
-    /// The same for a partition that was open before in this process: `carryover` is that of its last opening.
+    /// Opens a partition that was open before in this process; `carryover` is that of its last opening.
     pub async fn open_after(
-        surroundings: Surroundings,
+        environment: PartitionEnvironment,
         spec: PartitionSpec,
         shape: Arc<CurrentShape>,
         carryover: Arc<Carryover>,
     ) -> Result<PhysicalPartition, Fault> {
         let published =
-            Arc::new(ArcSwap::from_pointee(Published::resting(&Head::default(), Lane::default())));
+            Arc::new(ArcSwap::from_pointee(Published::without_view(&Head::default(), Lane::default())));
         let progress = Arc::new(IndexProgress::default());
         let clock = Arc::clone(&carryover.clock);
         let (commands, queue) = mpsc::channel(QUEUE_MAX);
         let writer = Writer::new(
-            surroundings.clone(),
+            environment.clone(),
             spec.clone(),
             Arc::clone(&shape),
             Arc::clone(&published),
@@ -156,25 +156,25 @@ impl PhysicalPartition {
         .await?;
         carryover.set_closed(false);
         tokio::spawn(writer.run(queue));
-        Ok(PhysicalPartition { spec, shape, published, commands, progress, clock, carryover, surroundings })
+        Ok(PhysicalPartition { spec, shape, published, commands, progress, clock, carryover, environment })
     }
 
-    /// Waits until the outcome of every batch of a writer that has ended is known. Before that the partition must
-    /// not be opened again: a batch that is still under way would change rows under the next writer.
-    pub async fn settle_stopped(&self) -> Result<(), Fault> {
+    /// Waits until the outcome of every batch of a writer that has ended is known. The partition must not be opened
+    /// again before that: a batch still in flight would change rows under the next writer.
+    pub async fn await_outcomes(&self) -> Result<(), Fault> {
         if self.carryover.is_closed() {
             return Ok(());
         }
         let lane = self.published.load().lane.clone();
-        // Behind all batches of the lane; none of them can be submitted any more.
-        let settled = self.surroundings.store.submit(&lane, Batch::default(), Durability::Sync).await;
+        // This batch comes after all batches of the lane; no more of them can be submitted.
+        let settled = self.environment.store.submit(&lane, Batch::default(), Durability::Sync).await;
         match settled {
             Err(
                 fault @ (CommitFault::Uncertain { .. } | CommitFault::Poisoned { .. } | CommitFault::Closed),
             ) => {
                 return Err(commit_fault(fault));
             }
-            // A lane that is broken decides nothing any more.
+            // No batch of a broken lane is pending.
             Ok(_)
             | Err(
                 CommitFault::PreconditionFailed { .. }
@@ -189,16 +189,16 @@ impl PhysicalPartition {
                 | CommitFault::Unreadable(_),
             ) => {}
         }
-        self.carryover.release(&self.surroundings.cache);
+        self.carryover.release(&self.environment.cache);
         Ok(())
     }
 
-    /// Which partition this is.
+    /// The partition's id and range.
     pub fn spec(&self) -> &PartitionSpec {
         &self.spec
     }
 
-    /// Carries out a transaction: all of it, durable, or nothing.
+    /// Executes a transaction: all of it durably, or nothing.
     pub async fn execute(&self, transaction: Transaction) -> Result<Executed, StepFault> {
         self.try_execute(transaction).await.map_err(|unexecuted| match unexecuted {
             Unexecuted::Refused(refusal) => *refusal,
@@ -206,7 +206,7 @@ impl PhysicalPartition {
         })
     }
 
-    /// The same, but gives the transaction back if the partition has stopped.
+    /// As `execute`, but returns the transaction if the partition has stopped.
     pub async fn try_execute(&self, transaction: Transaction) -> Result<Executed, Unexecuted> {
         let (reply, answer) = oneshot::channel();
         let command = Command::Execute { transaction, reply };
@@ -214,7 +214,7 @@ impl PhysicalPartition {
             return Err(command.into_unexecuted());
         }
         answer.await.unwrap_or_else(|_| {
-            // The writer ended with the transaction in its hands, and may have submitted it.
+            // The writer ended while it held the transaction and may have submitted it.
             let fault =
                 StorageFault::Uncertain { cause: "the writer of the partition has failed".to_owned() };
             Err(StepFault { index: 0, fault: fault.into(), work: Work::Free }.into())
@@ -223,16 +223,16 @@ impl PhysicalPartition {
 
     /// The latest durable state.
     pub async fn view(&self) -> Result<PartitionView, Fault> {
-        // Before the state: when a shape says that all expiry rows are written, the state has them.
+        // Loaded before the state: if a shape says that all expiry rows are written, the state has them.
         let shape = Arc::clone(&self.shape.load());
         let mut published = self.published.load_full();
         if !published.view.as_ref().is_some_and(View::is_live) {
-            published = self.ask(|reply| Command::Wake { reply }).await??;
+            published = self.send(|reply| Command::View { reply }).await??;
         }
         let view = published.view.clone().ok_or_else(writer_stopped)?;
         Ok(PartitionView {
             view: view.into(),
-            cache: Arc::clone(&self.surroundings.cache),
+            cache: Arc::clone(&self.environment.cache),
             index: published.index.clone(),
             partition: self.spec.id,
             shape,
@@ -242,22 +242,22 @@ impl PhysicalPartition {
         })
     }
 
-    /// The position of the latest durable state, if its index is by these rules and knows from memory that it has no
-    /// document with all of some values.
-    pub fn lacks(&self, rules: Fingerprint, needles: &mut Needles<'_>) -> Option<Lsn> {
+    /// The LSN of the latest durable state if its index has these rules and shows, from memory alone, that no document
+    /// has all of the required terms.
+    pub fn lacks(&self, rules: Fingerprint, required_terms: &mut RequiredTerms<'_>) -> Option<Lsn> {
         let published = self.published.load();
         let is_live = published.view.as_ref().is_some_and(View::is_live);
         let index = published.index.as_ref().filter(|index| is_live && index.fingerprint() == rules)?;
-        index.lacks(needles).then_some(published.lsn)
+        index.lacks(required_terms).then_some(published.lsn)
     }
 
-    /// Begins changes on the latest durable state that are not committed.
+    /// Starts a draft on the latest durable state.
     pub async fn draft(&self) -> Result<Draft, Fault> {
-        let ambient = Arc::clone(&self.surroundings.ambient);
+        let ambient = Arc::clone(&self.environment.ambient);
         Draft::begin(self.view().await?, Arc::clone(&self.clock), ambient).await
     }
 
-    /// Reads one document from the latest durable state; tells that state's position too.
+    /// Reads one document from the latest durable state and returns the LSN of that state too.
     pub async fn read(
         &self,
         key: &LogicalKey,
@@ -270,21 +270,21 @@ impl PhysicalPartition {
             return Ok((outcome, work, view.lsn()));
         };
         let record_key = keyspace::document_key(self.spec.id.container, key, id.as_str().into());
-        let cache = &self.surroundings.cache;
+        let cache = &self.environment.cache;
         let (record, lsn) = match cache.probe(&record_key) {
             Probe::Hit(record) => {
                 let published = self.published.load();
                 if published.lane.is_rewound() || published.has_ended {
-                    // The version may be gone. The writer finds out, and clears the cache.
+                    // The version may be lost. The writer will notice and clear the cache.
                     let view = self.view().await?;
                     (view.record(&record_key).await?, view.lsn())
                 } else {
-                    // The client has seen this version, which may be newer than the position read a moment ago.
+                    // The client sees this version, which may be newer than the LSN loaded before.
                     let lsn = published.lsn.max(record.lsn);
                     (record, lsn)
                 }
             }
-            // The leave is older than the view, as the cache wants it.
+            // The ticket is older than the view, as the cache requires.
             Probe::Miss(leave) => {
                 let view = self.view().await?;
                 let record = view.record(&record_key).await?;
@@ -306,63 +306,63 @@ impl PhysicalPartition {
         self.view().await?.page(scan).await
     }
 
-    /// The partition's position.
+    /// The LSN of the latest durable state.
     pub fn lsn(&self) -> Lsn {
         self.published.load().lsn
     }
 
-    /// Whether its writer has ended: it was closed, it panicked, or another one has written the partition. It must be
+    /// Whether the writer has ended: it was closed, it panicked, or it lost the ownership. The partition must be
     /// opened again.
     pub fn has_ended(&self) -> bool {
         self.commands.is_closed()
     }
 
-    /// How much it holds.
+    /// Counts of the latest durable state.
     pub fn counts(&self) -> PartitionCounts {
         self.published.load().counts
     }
 
-    /// Registers or moves a consumer of the log: entries above its position stay.
+    /// Registers or moves a consumer of the log. Entries after its position are kept.
     pub async fn set_consumer(&self, name: &str, lsn: Lsn) -> Result<(), Fault> {
         let name = name.to_owned();
-        self.ask(|reply| Command::SetConsumer { name, lsn, reply }).await?
+        self.send(|reply| Command::SetConsumer { name, lsn, reply }).await?
     }
 
-    /// Drops entries of deletions and of replaced versions that every consumer has passed, a bounded number; returns
-    /// whether there are more.
+    /// Deletes a bounded number of log entries of deletions and replaced versions that every consumer has passed.
+    /// Returns whether there are more.
     pub async fn trim_log(&self) -> Result<bool, Fault> {
-        self.ask(|reply| Command::Trim { reply }).await?
+        self.send(|reply| Command::Trim { reply }).await?
     }
 
-    /// Saves how far the expiry rows of the partition were written anew.
+    /// Saves the progress of rewriting the expiry rows of the partition.
     pub async fn save_reschedule(&self, checkpoint: &RescheduleCheckpoint) -> Result<(), Fault> {
         let row = checkpoint.encode();
-        self.ask(|reply| Command::Checkpoint { row, reply }).await?
+        self.send(|reply| Command::Checkpoint { row, reply }).await?
     }
 
-    /// The container's definition was replaced: an index for another policy is made, if it asks for one. A writer
-    /// with a full queue sees it anyway.
+    /// The container's definition was replaced. The writer builds an index if the policy has changed. A writer with a
+    /// full queue compares the policy anyway.
     pub fn reshape(&self) {
         let _ = self.commands.try_send(Command::Reshape);
     }
 
-    /// How much of the index for the container's policy is there, in percent; 100 when it is in use.
+    /// Progress of the index for the container's policy, in percent; 100 when it is in use.
     pub fn index_progress(&self) -> u8 {
         let wanted = self.shape.load().rules.fingerprint();
         if self.published.load().policy == Some(wanted) { 100 } else { self.progress.percent() }
     }
 
-    /// Segments and runs of the index that every lookup asks.
+    /// Segments and runs of the index; every lookup reads each of them.
     pub fn index_pieces(&self) -> usize {
         self.published.load().index_pieces
     }
 
-    /// Commands that wait for the writer.
+    /// Commands in the queue of the writer.
     pub fn queue_depth(&self) -> usize {
         self.commands.max_capacity() - self.commands.capacity()
     }
 
-    /// Compares the index with the records; finds nothing while there is no index.
+    /// Compares the index with the records. Returns no findings if there is no index.
     pub async fn audit_index(&self) -> Result<Vec<IndexFinding>, Fault> {
         let view = self.view().await?;
         match view.index() {
@@ -371,17 +371,18 @@ impl PhysicalPartition {
         }
     }
 
-    /// Stops the writer in order: what waits is carried out, reserved ranges are given back.
+    /// Stops the writer: executes what is queued and gives unused reserved ranges back.
     pub async fn close(&self) -> Result<(), Fault> {
-        self.ask(|reply| Command::Close { reply }).await?
+        self.send(|reply| Command::Close { reply }).await?
     }
 
-    /// The same, unless the index has work under way or so much in memory that the next opening would take long.
+    /// As `close`, unless the index has a job running or so many changes in memory that the next opening would take
+    /// long.
     pub async fn close_idle(&self) -> Result<IdleClose, Fault> {
-        self.ask(|reply| Command::CloseIdle { reply }).await?
+        self.send(|reply| Command::CloseIdle { reply }).await?
     }
 
-    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Fault> {
+    async fn send<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Fault> {
         let (reply, answer) = oneshot::channel();
         self.commands.send(command(reply)).await.map_err(|_| writer_stopped())?;
         answer.await.map_err(|_| writer_stopped())

@@ -1,6 +1,6 @@
-//! Faults put in on purpose, so that tests can see whether the simulation finds them. Compiled for tests only.
+//! Injected faults that show whether the simulation finds them. Compiled for tests only.
 //!
-//! A fault counts for the thread that planted it: a simulation runs on one thread.
+//! A fault applies to the thread that planted it: a simulation runs on one thread.
 
 use crate::keyspace::META;
 use crate::state::Rows;
@@ -8,19 +8,19 @@ use bytes::Bytes;
 use plan::Transaction;
 use std::cell::{Cell, RefCell};
 
-/// What is wrong on purpose.
+/// A fault to inject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlantedFault {
-    /// The job that writes expiry rows puts the definition in force that it found when its round began.
+    /// The job that rewrites expiry rows sets the definition that it found when its round started.
     OldDefinitionReturns,
-    /// Runs of an index build that was given up stay in the store.
+    /// Runs of an abandoned index build stay in the store.
     UnnamedRunsStay,
     /// Trimming leaves the entries of replaced versions in the log.
     ReplacedEntriesStay,
     /// A partition whose writer has panicked is not opened again.
     PanickedStaysStopped,
-    /// Dropping a container does not wait for a partition that is being opened, and a writer does not require that the
-    /// partition is still its own: either is enough to find such a writer out.
+    /// Dropping a container does not wait for a partition that is being opened, and a writer does not require
+    /// ownership. Each of these checks alone would find such a writer.
     OpeningIsMissed,
     /// A document that cannot be swept ends the sweep.
     PoisonEndsSweep,
@@ -28,26 +28,26 @@ pub enum PlantedFault {
 
 thread_local! {
     static PLANTED: Cell<Option<PlantedFault>> = const { Cell::new(None) };
-    /// Turns that an opening takes longer.
+    /// Additional scheduler turns of an opening.
     static STALL: Cell<u64> = const { Cell::new(0) };
-    /// The job that panics.
+    /// The name of the job that panics.
     static PANIC_IN_JOB: Cell<Option<&'static str>> = const { Cell::new(None) };
     /// Transactions until a writer panics.
     static PANIC_IN: Cell<Option<u64>> = const { Cell::new(None) };
-    /// Transactions until one is spoiled.
+    /// Transactions until one is corrupted.
     static SPOIL_IN: Cell<Option<u64>> = const { Cell::new(None) };
-    /// The transaction that is spoiled, whenever it runs.
+    /// The corrupted transaction, whenever it runs.
     static SPOILED: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Lets the transaction behind so many others on this thread write a row that the store refuses, as often as it runs.
-/// Another call puts an end to it.
+/// Corrupts a transaction: after `transactions` others on this thread, the next one writes a row that the store
+/// refuses, each time it runs. Another call ends that.
 pub fn spoil_after(transactions: u64) {
     SPOIL_IN.set(Some(transactions));
     SPOILED.set(None);
 }
 
-/// Adds a row without a key if `transaction` is the one that is spoiled.
+/// Adds a row with an empty key if `transaction` is the corrupted one.
 pub(crate) fn spoil(transaction: &Transaction, rows: &mut Rows) {
     if rows.is_empty() {
         return;
@@ -64,12 +64,12 @@ pub(crate) fn spoil(transaction: &Transaction, rows: &mut Rows) {
     }
 }
 
-/// Lets the next job of this name on this thread panic once.
+/// Makes the next job of this name on this thread panic once.
 pub fn panic_in_job(name: &'static str) {
     PANIC_IN_JOB.set(Some(name));
 }
 
-/// Panics if it was planted for this job.
+/// Panics if a panic was planted for this job.
 pub fn panic_if_job_is(name: &str) {
     if PANIC_IN_JOB.get() == Some(name) {
         PANIC_IN_JOB.set(None);
@@ -77,35 +77,35 @@ pub fn panic_if_job_is(name: &str) {
     }
 }
 
-/// Lets a writer on this thread panic once, when it evaluates the transaction behind so many others.
+/// Makes a writer on this thread panic once, when it evaluates the transaction after `transactions` others.
 pub fn panic_after(transactions: u64) {
     PANIC_IN.set(Some(transactions));
 }
 
-/// Lets the openings of partitions on this thread take so many turns of the scheduler longer.
+/// Delays each opening of a partition on this thread by `turns` turns of the scheduler.
 pub fn stall_openings(turns: u64) {
     STALL.set(turns);
 }
 
-/// Waits as long as was planted.
+/// Waits for the planted number of turns.
 pub(crate) async fn stall_opening() {
     for _ in 0..STALL.get() {
         tokio::task::yield_now().await;
     }
 }
 
-/// Panics if it was planted and is due.
+/// Panics if a panic was planted and is due.
 pub(crate) fn panic_if_due() {
     let left = PANIC_IN.get();
     PANIC_IN.set(left.and_then(|left| left.checked_sub(1)));
     assert!(left != Some(0), "planted panic");
 }
 
-/// Takes the fault out again when dropped.
+/// Removes the fault when dropped.
 #[derive(Debug)]
 pub struct Guard(());
 
-/// Puts a fault in, for this thread.
+/// Plants a fault for this thread.
 #[must_use]
 pub fn plant(fault: PlantedFault) -> Guard {
     PLANTED.set(Some(fault));
@@ -118,7 +118,7 @@ impl Drop for Guard {
     }
 }
 
-/// Whether a fault is put in.
+/// Whether a fault is planted.
 pub fn is_planted(fault: PlantedFault) -> bool {
     PLANTED.get() == Some(fault)
 }

@@ -1,4 +1,4 @@
-//! The state that readers take: what the writer publishes after every commit.
+//! The state that the writer publishes for readers after every commit.
 
 use crate::head::Head;
 use crate::index::{Fingerprint, IndexReader};
@@ -7,22 +7,22 @@ use kv::{Lane, View};
 use model::Lsn;
 use std::sync::Arc;
 
-/// See the file's head.
+/// The latest durable state of a partition, as readers load it.
 #[derive(Debug)]
 pub(crate) struct Published {
-    /// `None` while the partition rests.
+    /// `None` while the partition is idle.
     pub(crate) view: Option<View>,
-    /// The index at the position of the view; `None` without a view or while the index is being made.
+    /// The index at the LSN of the view; `None` without a view or while the index is being built.
     pub(crate) index: Option<Arc<IndexReader>>,
-    /// Of which policy the index is, also while the partition rests.
+    /// The fingerprint of the index, also while the partition is idle.
     pub(crate) policy: Option<Fingerprint>,
     /// Segments and runs of the index.
     pub(crate) index_pieces: usize,
     pub(crate) lsn: Lsn,
     pub(crate) counts: PartitionCounts,
-    /// The lane of the batches that led here: if it is rewound, some of them may be gone.
+    /// The lane of the batches up to this state. If it is rewound, some of them may be lost.
     pub(crate) lane: Lane,
-    /// Whether the writer has ended because the partition is not its own any more: what is cached may be out of date.
+    /// Whether the writer has ended because it no longer owns the partition. Cached records may then be out of date.
     pub(crate) has_ended: bool,
 }
 
@@ -36,10 +36,10 @@ impl Published {
         lane: Lane,
     ) -> Published {
         let index = index.map(Arc::new);
-        Published { view: Some(view), index, policy, index_pieces, ..Published::resting(head, lane) }
+        Published { view: Some(view), index, policy, index_pieces, ..Published::without_view(head, lane) }
     }
 
-    pub(crate) fn resting(head: &Head, lane: Lane) -> Published {
+    pub(crate) fn without_view(head: &Head, lane: Lane) -> Published {
         let counts = PartitionCounts { documents: head.documents, bytes: head.bytes };
         Published {
             view: None,

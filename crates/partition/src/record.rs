@@ -4,8 +4,8 @@
 //! format:1 = 2 · number:8 · lsn:8 · position:4 · writer's ordinal:4 · stamp:8 · time:8 · own ttl:4 · encoded document
 //! ```
 //!
-//! The position is that of the change in its transaction, the stamp is that of the ETag, the time is in ticks of 100 ns.
-//! Own ttl: 0 as the container says, 0xFFFF_FFFF never, else seconds. Numbers are big-endian.
+//! The position is that of the change in its transaction, the stamp is that of the ETag, the time is in ticks of 100
+//! ns. Own ttl: 0 inherits the container's default, 0xFFFF_FFFF is never, else seconds. Numbers are big-endian.
 
 use crate::expiry::expires_at;
 use crate::log::LogPosition;
@@ -20,7 +20,7 @@ const HEADER_BYTES: usize = 45;
 const TTL_INHERIT: u32 = 0;
 const TTL_NEVER: u32 = u32::MAX;
 
-/// Some bytes of a header. Every record that is scanned comes by here; with a fixed length nothing is left to check.
+/// A field of the header. Runs for every scanned record; the fixed length removes all bounds checks.
 #[inline]
 fn field<const N: usize>(header: &[u8; HEADER_BYTES], at: usize) -> [u8; N] {
     std::array::from_fn(|index| header[at + index])
@@ -31,11 +31,11 @@ fn field<const N: usize>(header: &[u8; HEADER_BYTES], at: usize) -> [u8; N] {
 pub(crate) struct Record {
     pub(crate) number: DocumentNumber,
     pub(crate) lsn: Lsn,
-    /// Of the change in its transaction.
+    /// The position of the change in its transaction.
     pub(crate) position: u32,
     /// The partition that wrote this version; not always the one that holds it.
     pub(crate) ordinal: PartitionOrdinal,
-    /// Tells this version from all others that the partition wrote.
+    /// Distinguishes this version from all others that the partition wrote.
     pub(crate) stamp: u64,
     pub(crate) time: Ticks,
     pub(crate) ttl: Ttl,
@@ -47,17 +47,17 @@ impl Record {
         Etag { ordinal: self.ordinal, stamp: self.stamp }
     }
 
-    /// Where the log of the partition that wrote it tells of it.
+    /// Its position in the log of the partition that wrote it.
     pub(crate) fn log_position(&self) -> LogPosition {
         LogPosition { lsn: self.lsn, position: self.position }
     }
 
-    /// When it was written, in seconds since 1970.
+    /// Time of the write, in seconds since 1970.
     pub(crate) fn ts(&self) -> u64 {
         self.time.seconds()
     }
 
-    /// Length of the row.
+    /// Length of the encoded row.
     pub(crate) fn encoded_len(&self) -> usize {
         HEADER_BYTES + self.document.bytes().len()
     }
@@ -81,7 +81,7 @@ impl Record {
         bytes.freeze()
     }
 
-    /// Reads what [`Record::encode`] wrote; the document shares the row's memory.
+    /// Decodes a row. The document shares the row's memory.
     pub(crate) fn decode(row: &Bytes) -> Result<Record, Fault> {
         let header = row.first_chunk::<HEADER_BYTES>().ok_or_else(|| damaged("record header"))?;
         if header[0] != FORMAT {
@@ -107,7 +107,7 @@ impl Record {
         })
     }
 
-    /// The same record with bytes of its own, not a part of a larger piece of memory.
+    /// A copy that owns its bytes instead of sharing a larger allocation.
     pub(crate) fn detached(&self) -> Record {
         Record { document: self.document.detached(), ..self.clone() }
     }
@@ -122,7 +122,7 @@ impl Record {
         }
     }
 
-    /// Whether its time has come at `now`.
+    /// Whether it has expired at `now`.
     pub(crate) fn is_expired(&self, default_ttl: DefaultTtl, now: u64) -> bool {
         expires_at(self.ts(), self.ttl, default_ttl).is_some_and(|second| second <= now)
     }
@@ -133,7 +133,7 @@ impl Record {
     }
 }
 
-/// Reads a row of the records space.
+/// Decodes a row of the records space.
 pub fn stored_document(row: &Bytes) -> Result<StoredDocument, Fault> {
     Record::decode(row).map(Record::into_stored)
 }
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_round_trips_and_damage_is_told() {
+    fn a_record_round_trips_and_damage_is_reported() {
         let record = Record {
             number: DocumentNumber::new(PartitionOrdinal(1), 2).unwrap(),
             lsn: Lsn(3),

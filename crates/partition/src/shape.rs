@@ -1,4 +1,4 @@
-//! What a partition must know of its container's definition, and which definition is in force.
+//! The part of a container's definition that a partition needs, and the current one.
 
 use crate::index::{ComputedReader, Rules};
 use arc_swap::{ArcSwap, Guard};
@@ -9,24 +9,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The part of a container's definition that decides how documents are stored.
 #[derive(Clone, Debug)]
 pub struct ContainerShape {
-    /// The catalog change that wrote the definition: a later change has a greater one.
+    /// The catalog change that wrote the definition; later changes have greater numbers.
     pub change: u64,
-    /// Where the partition key is; a stored document never leaves its key.
+    /// The partition key definition; the key of a stored document never changes.
     pub partition_key: PartitionKeyDefinition,
-    /// When documents expire that do not say it themselves.
+    /// Expiry of documents without a ttl of their own.
     pub default_ttl: DefaultTtl,
-    /// Whether expiry rows are being written anew because the default changed: until then some are missing.
+    /// Whether expiry rows are being rewritten because the default changed; some may be missing until then.
     pub is_expiry_pending: bool,
-    /// Which values may occur once only.
+    /// The unique key constraints.
     pub unique_keys: UniqueKeyPolicy,
-    /// How long the history of all versions is kept, in seconds; nothing is noted there without it.
+    /// Retention of the history, in seconds; without it no history is written.
     pub history_seconds: Option<u64>,
-    /// Which values are indexed.
+    /// The index rules.
     pub(crate) rules: Arc<Rules>,
 }
 
 impl ContainerShape {
-    /// What the definition says; the queries of its computed properties are read by `reader`.
+    /// The shape of a definition. `reader` parses the queries of its computed properties.
     pub fn new(definition: &ContainerDefinition, reader: ComputedReader) -> ContainerShape {
         ContainerShape {
             change: 0,
@@ -46,13 +46,13 @@ impl ContainerShape {
 }
 
 impl From<&ContainerDefinition> for ContainerShape {
-    /// The same for a container whose computed properties are not indexed.
+    /// The shape of a container whose computed properties are not indexed.
     fn from(definition: &ContainerDefinition) -> ContainerShape {
         ContainerShape::new(definition, |_| None)
     }
 }
 
-/// The definition in force, shared by all partitions of a container. It never goes back to an older one.
+/// The current shape, shared by all partitions of a container. It is never replaced by an older one.
 #[derive(Debug)]
 pub struct CurrentShape {
     shape: ArcSwap<ContainerShape>,
@@ -61,12 +61,12 @@ pub struct CurrentShape {
 }
 
 impl CurrentShape {
-    /// Begins with `shape`.
+    /// Starts with `shape`.
     pub fn new(shape: ContainerShape) -> CurrentShape {
         CurrentShape { shape: ArcSwap::from_pointee(shape), expiry_due: AtomicU64::new(0) }
     }
 
-    /// The definition in force now.
+    /// The current shape.
     pub fn load(&self) -> Guard<Arc<ContainerShape>> {
         self.shape.load()
     }
@@ -76,8 +76,8 @@ impl CurrentShape {
         self.expiry_due.load(Ordering::Acquire)
     }
 
-    /// A sweep begins: what is committed from now on is noted anew by the writers. The sweep takes its views after
-    /// this, and notes what it leaves.
+    /// A sweep starts: writers note again what they commit from now on. The sweep takes its views after this call and
+    /// notes what it leaves.
     pub fn begin_sweep(&self) {
         self.expiry_due.store(u64::MAX, Ordering::Release);
     }
@@ -87,18 +87,18 @@ impl CurrentShape {
         self.expiry_due.fetch_min(second, Ordering::AcqRel);
     }
 
-    /// Puts `shape` in force, however old it is.
+    /// Sets `shape`, however old it is.
     #[cfg(feature = "planted-faults")]
     pub fn force(&self, shape: ContainerShape) {
         self.shape.store(Arc::new(shape));
     }
 
-    /// Whether a shape of this version would be put in force.
+    /// Whether a shape of this version would replace the current one.
     pub fn is_older_than(&self, change: u64, is_expiry_pending: bool) -> bool {
         self.shape.load().version() < (change, !is_expiry_pending)
     }
 
-    /// Changes how long the history is kept. It stays so when other definitions are put in force.
+    /// Changes the retention of the history, which later definitions keep.
     pub fn keep_history(&self, seconds: Option<u64>) {
         self.shape.rcu(|current| {
             let mut shape = ContainerShape::clone(current);
@@ -107,7 +107,7 @@ impl CurrentShape {
         });
     }
 
-    /// Puts `shape` in force unless the one in force is as new or newer; returns whether it did.
+    /// Sets `shape` unless the current one is as new or newer. Returns whether it did.
     pub fn adopt(&self, shape: ContainerShape) -> bool {
         let before = self.shape.rcu(|current| {
             if shape.version() > current.version() {

@@ -1,16 +1,16 @@
-//! One transaction in the making: its rows, LSN and counters, dropped as a whole if a step is refused.
+//! One transaction being evaluated: its rows, LSN and counters. If a step is refused, all of it is dropped.
 //!
-//! Knows the rows a document version consists of; which version is wanted is decided in `evaluate`.
+//! Knows the rows of a document version. Which version is written is decided in `evaluate`.
 
 use crate::expiry::expires_at;
 use crate::head::Head;
 use crate::history::HistoryEntry;
-use crate::index::{Changes, Version};
+use crate::index::{Changes, DocumentVersion};
 use crate::keyspace::{self, EXPIRY, HISTORY, LOG, NUMBERS, PartitionId, RECORDS, UNIQUE};
 use crate::log::{LogEntry, LogKind, LogPosition};
 use crate::record::Record;
 use crate::shape::ContainerShape;
-use crate::state::{Rows, State};
+use crate::state::{Rows, WriterState};
 use crate::storage::damaged;
 use crate::unique::{self, UNIQUE_CODE_BYTES_MAX};
 use bytes::Bytes;
@@ -19,65 +19,65 @@ use model::{Ambient, ConflictFault, DocumentNumber, Fault, IdCode, LimitFault, L
 use plan::{Item, LogicalKey};
 use value::Document;
 
-/// Bytes of rows that one transaction may write.
+/// Limit of the bytes of rows that one transaction writes.
 pub const TRANSACTION_BYTES_MAX: usize = 32 << 20;
-/// Documents that one transaction may change.
+/// Limit of the documents that one transaction changes.
 pub const TRANSACTION_DOCUMENTS_MAX: usize = 65_535;
 
-/// Longest key of a record. A unique key of the same logical partition may take more than the id does.
+/// Limit of the length of a record key. A unique key of the same logical partition may be longer than the id.
 pub(crate) const RECORD_KEY_BYTES_MAX: usize = kv::KEY_BYTES_MAX - UNIQUE_CODE_BYTES_MAX;
 
-/// What is fixed while a transaction is decided.
+/// What is constant while a transaction is evaluated.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) partition: PartitionId,
     pub(crate) shape: &'a ContainerShape,
-    /// When versions are written at the earliest; its second is the one at which expiry is judged.
+    /// The earliest time of a new version. Its second decides what has expired.
     pub(crate) now: Ticks,
-    /// Log entries at or below are read by every consumer.
+    /// Log entries up to this LSN were read by every consumer.
     pub(crate) lsn_consumed: Lsn,
-    /// Time and chance, for filters that ask for them.
+    /// Time and randomness, for filters that use them.
     pub(crate) ambient: &'a dyn Ambient,
 }
 
-/// What is found under a key.
-pub(crate) enum Found {
+/// The state of the record under a key.
+pub(crate) enum RecordState {
     Absent,
-    /// There, but its time has come: absent for everybody, and in the way of a new one.
+    /// It exists but has expired. Readers see it as absent; a new document must delete it first.
     Expired(Record),
     Live(Record),
 }
 
-/// See the file's head.
+/// The rows, LSN and counters of one transaction.
 pub(crate) struct Staging<'a> {
     pub(crate) context: Context<'a>,
-    state: &'a State,
+    state: &'a WriterState,
     pub(crate) logical_prefix: Bytes,
     effective_key: Bytes,
     rows: Rows,
     /// Bytes of the rows, keys included.
     bytes: usize,
-    /// The LSN of all changes.
+    /// The LSN of all changes of the transaction.
     lsn: Lsn,
-    /// The entries of the changes by their positions, less those of versions that were replaced since.
+    /// Log entries of the changes by position; `None` where a later change of the transaction replaced the version.
     log: Vec<Option<LogEntry>>,
     log_bytes: usize,
     changes: Changes,
     head: Head,
 }
 
-/// A transaction whose every step was accepted.
+/// A transaction whose steps were all accepted.
 pub(crate) struct Accepted {
     pub(crate) rows: Rows,
     /// Bytes of the rows, keys included.
     pub(crate) bytes: usize,
-    /// What the index has to learn.
+    /// The changes for the index.
     pub(crate) changes: Changes,
     pub(crate) head: Head,
 }
 
 impl<'a> Staging<'a> {
-    pub(crate) fn new(context: Context<'a>, state: &'a State, key: &LogicalKey) -> Staging<'a> {
+    pub(crate) fn new(context: Context<'a>, state: &'a WriterState, key: &LogicalKey) -> Staging<'a> {
         let head = state.head.clone();
         let logical_prefix = keyspace::logical_prefix(context.partition.container, key);
         Staging {
@@ -95,7 +95,7 @@ impl<'a> Staging<'a> {
         }
     }
 
-    /// Ends the transaction. One that has changed nothing takes no LSN.
+    /// Ends the transaction. A transaction without changes takes no LSN.
     pub(crate) fn accept(mut self) -> Accepted {
         if !self.log.is_empty() {
             self.head.lsn = self.lsn;
@@ -112,7 +112,7 @@ impl<'a> Staging<'a> {
         Accepted { rows: self.rows, bytes: self.bytes, changes: self.changes, head: self.head }
     }
 
-    /// Refuses a transaction that has grown beyond what one batch of the store can take.
+    /// Refuses a transaction that is larger than one batch of the store can be.
     pub(crate) fn check_bounds(&self) -> Result<(), LimitFault> {
         let bytes = self.bytes + self.log_bytes;
         let documents = self.changes.len();
@@ -125,17 +125,17 @@ impl<'a> Staging<'a> {
         Ok(())
     }
 
-    /// The document under `key` as the steps before have left it.
-    pub(crate) async fn find(&self, key: &Bytes) -> Result<Found, Fault> {
+    /// The document under `key` as the previous steps left it.
+    pub(crate) async fn find(&self, key: &Bytes) -> Result<RecordState, Fault> {
         let Some(row) = self.get(RECORDS, key).await? else {
-            return Ok(Found::Absent);
+            return Ok(RecordState::Absent);
         };
         let record = Record::decode(&row)?;
         let expired = self.expires_at(&record).is_some_and(|second| second <= self.context.now.seconds());
-        Ok(if expired { Found::Expired(record) } else { Found::Live(record) })
+        Ok(if expired { RecordState::Expired(record) } else { RecordState::Live(record) })
     }
 
-    /// Goes on in the logical partition of `record`: a transaction of housekeeping has documents of many.
+    /// Switches to the logical partition of `record`: a housekeeping transaction contains documents of many.
     pub(crate) fn enter_partition_of(&mut self, record: &Record) -> Result<(), Fault> {
         let definition = &self.context.shape.partition_key;
         let partition_key = definition.extract(&record.document)?;
@@ -146,7 +146,7 @@ impl<'a> Staging<'a> {
         Ok(())
     }
 
-    /// The record key of a numbered document of any logical partition.
+    /// The record key of a document number in any logical partition.
     pub(crate) async fn any_key_of(&self, number: DocumentNumber) -> Result<Option<Bytes>, Fault> {
         self.get(NUMBERS, &keyspace::number_key(self.context.partition.container, number)).await
     }
@@ -154,20 +154,20 @@ impl<'a> Staging<'a> {
     /// The record key of an id in this logical partition.
     pub(crate) fn record_key(&self, id: IdCode<'_>) -> Result<Bytes, LimitFault> {
         let bytes = self.logical_prefix.len() + id.encoded_len();
-        // Other rows of the document have shorter keys, but for those of unique keys.
+        // All other keys of the document are shorter, except unique keys.
         if bytes > RECORD_KEY_BYTES_MAX {
             return Err(LimitFault::KeyBytes { bytes, limit: RECORD_KEY_BYTES_MAX });
         }
         Ok(keyspace::record_key(&self.logical_prefix, id))
     }
 
-    /// The record key of a numbered document, if it is in this logical partition.
+    /// The record key of a document number, if it is in this logical partition.
     pub(crate) async fn key_of(&self, number: DocumentNumber) -> Result<Option<Bytes>, Fault> {
         let key = self.get(NUMBERS, &keyspace::number_key(self.context.partition.container, number)).await?;
         Ok(key.filter(|key| key.starts_with(&self.logical_prefix)))
     }
 
-    /// Stores a new document; an expired one in its place goes first.
+    /// Stores a new document; an expired one under its key is removed first.
     pub(crate) async fn insert(
         &mut self,
         key: Bytes,
@@ -180,7 +180,7 @@ impl<'a> Staging<'a> {
         self.head.counter += 1;
         let number = DocumentNumber::new(self.context.partition.ordinal, self.head.counter)
             .ok_or(LimitFault::Exhausted { what: "document numbers" })?;
-        // Before the version is made: an expired holder that has to go for it comes first in the log.
+        // Before the version is created: an expired holder that must be removed comes first in the log.
         self.claim_unique(number, item.document(), &[]).await?;
         let record = self.stamp(number, item);
         self.put(NUMBERS, keyspace::number_key(self.context.partition.container, number), key.clone());
@@ -191,15 +191,15 @@ impl<'a> Staging<'a> {
 
     /// Stores a new version of `old`.
     pub(crate) async fn replace(&mut self, key: Bytes, old: &Record, item: &Item) -> Result<Record, Fault> {
-        self.exchange_unique(old, item).await?;
+        self.replace_unique(old, item).await?;
         let record = self.stamp(old.number, item);
-        let before = self.forget(&key, old);
+        let before = self.remove_version_rows(&key, old);
         self.write(key, LogKind::Replace, &record, Some((old.lsn, before)));
         Ok(record)
     }
 
-    /// Stores a new version of `old`, which is under `from`, under the key `to`: its number stays. An expired document
-    /// there goes first.
+    /// Stores a new version of `old`, which is under `from`, under the key `to`, with the same number. An expired
+    /// document under `to` is removed first.
     pub(crate) async fn rename(
         &mut self,
         from: Bytes,
@@ -211,9 +211,9 @@ impl<'a> Staging<'a> {
         if let Some(expired) = expired {
             self.remove(&to, &expired, LogKind::Expire { key: to.clone() })?;
         }
-        self.exchange_unique(old, item).await?;
+        self.replace_unique(old, item).await?;
         let record = self.stamp(old.number, item);
-        let before = self.forget(&from, old);
+        let before = self.remove_version_rows(&from, old);
         self.delete(RECORDS, from.clone());
         self.put(NUMBERS, keyspace::number_key(self.context.partition.container, old.number), to.clone());
         let kind = LogKind::Rename { from, to: to.clone() };
@@ -221,8 +221,8 @@ impl<'a> Staging<'a> {
         Ok(record)
     }
 
-    /// Takes the unique rows of a new version of `old`, and gives back those that only the old one had.
-    async fn exchange_unique(&mut self, old: &Record, item: &Item) -> Result<(), Fault> {
+    /// Claims the unique rows of a new version of `old` and releases those that only the old version had.
+    async fn replace_unique(&mut self, old: &Record, item: &Item) -> Result<(), Fault> {
         let held = self.unique_rows(&old.document);
         let kept = self.claim_unique(old.number, item.document(), &held).await?;
         for row in held.into_iter().filter(|row| !kept.contains(row)) {
@@ -234,7 +234,7 @@ impl<'a> Staging<'a> {
     /// Removes a document with all its rows.
     pub(crate) fn remove(&mut self, key: &Bytes, old: &Record, kind: LogKind) -> Result<(), Fault> {
         let container = self.context.partition.container;
-        let before = self.forget(key, old);
+        let before = self.remove_version_rows(key, old);
         for row in self.unique_rows(&old.document) {
             self.delete(UNIQUE, row);
         }
@@ -247,11 +247,11 @@ impl<'a> Staging<'a> {
         if self.context.shape.history_seconds.is_some() {
             self.put_history(&HistoryEntry::removal(&kind, key.clone(), old, time));
         }
-        self.note(LogEntry { kind: kind.behind(before), number: old.number, time });
+        self.note(LogEntry { kind: kind.combined_with(before), number: old.number, time });
         Ok(())
     }
 
-    /// Writes the expiry row that the current default asks for.
+    /// Writes the expiry row that the current default requires.
     pub(crate) fn reschedule(&mut self, record: &Record) {
         if let Some(second) = self.expires_at(record) {
             self.put(
@@ -262,7 +262,7 @@ impl<'a> Staging<'a> {
         }
     }
 
-    /// Drops an expiry row that has had its say.
+    /// Deletes an expiry row.
     pub(crate) fn unschedule(&mut self, second: u64, number: DocumentNumber) {
         self.delete(EXPIRY, keyspace::expiry_key(self.context.partition.container, second, number));
     }
@@ -281,19 +281,19 @@ impl<'a> Staging<'a> {
         }
     }
 
-    /// The position of the next change.
+    /// The position of the next change in the transaction.
     fn next_position(&self) -> u32 {
-        // Far fewer changes than that fit into a transaction.
+        // A transaction has far fewer changes than that.
         u32::try_from(self.log.len()).unwrap_or(u32::MAX)
     }
 
-    /// The time of the next change: later than that of all before.
+    /// The time of the next change, later than all earlier ones.
     fn next_time(&mut self) -> Ticks {
         self.head.time = self.context.now.max(self.head.time.next());
         self.head.time
     }
 
-    /// `previous` is where the version before was written, and its entry of the log if that was in this transaction.
+    /// `previous` is the LSN of the previous version, and its log entry if it was written by this transaction.
     fn write(
         &mut self,
         key: Bytes,
@@ -308,7 +308,7 @@ impl<'a> Staging<'a> {
         let row = record.encode();
         self.head.bytes += (key.len() + row.len()) as u64;
         self.put(RECORDS, key, row);
-        let version = Version {
+        let version = DocumentVersion {
             number: record.number,
             logical: keyspace::logical_key(&self.logical_prefix),
             ts: record.ts(),
@@ -316,19 +316,19 @@ impl<'a> Staging<'a> {
         };
         self.changes.insert(record.number, Some(version));
         self.reschedule(record);
-        self.note(LogEntry { kind: kind.behind(before), number: record.number, time: record.time });
+        self.note(LogEntry { kind: kind.combined_with(before), number: record.number, time: record.time });
     }
 
-    /// Takes back what only the old version had: its size, its expiry row, its place in the log. Returns what the log
-    /// would have said of it, if it is of this transaction.
-    fn forget(&mut self, key: &Bytes, old: &Record) -> Option<LogKind> {
+    /// Removes what only the old version had: its size, its expiry row and its log entry. Returns the kind of that
+    /// entry if this transaction wrote it.
+    fn remove_version_rows(&mut self, key: &Bytes, old: &Record) -> Option<LogKind> {
         let size = key.len() + old.encoded_len();
         self.head.bytes = self.head.bytes.saturating_sub(size as u64);
         if let Some(second) = self.expires_at(old) {
             self.unschedule(second, old.number);
         }
         if old.ordinal == self.context.partition.ordinal && old.lsn == self.lsn {
-            // A version of this transaction.
+            // The version was written by this transaction.
             let entry = self.log.get_mut(old.position as usize).and_then(Option::take)?;
             self.log_bytes -= entry.row_len();
             return Some(entry.kind);
@@ -355,7 +355,8 @@ impl<'a> Staging<'a> {
         unique::rows(&self.context.shape.unique_keys, &self.logical_prefix, document)
     }
 
-    /// Takes the rows of all constraints for a document, except those in `held`, which it has already; tells all.
+    /// Claims the rows of all constraints for a document, except those in `held`, which it has already. Returns all of
+    /// them.
     async fn claim_unique(
         &mut self,
         number: DocumentNumber,
@@ -375,7 +376,7 @@ impl<'a> Staging<'a> {
         Ok(rows)
     }
 
-    /// An expired document holds nothing: it is deleted in the same batch. A live one is a conflict.
+    /// Deletes an expired holder in the same batch. A live holder is a conflict.
     async fn evict_expired_holder(&mut self, holder: &[u8], constraint: usize) -> Result<(), Fault> {
         let raw = holder.try_into().map(u64::from_be_bytes).map_err(|_| damaged("holder of a unique key"))?;
         let number = DocumentNumber::from_raw(raw).ok_or_else(|| damaged("holder of a unique key"))?;
@@ -383,9 +384,9 @@ impl<'a> Staging<'a> {
             return Err(damaged("unique key without its document"));
         };
         match self.find(&key).await? {
-            Found::Live(_) => Err(ConflictFault::UniqueKey { constraint }.into()),
-            Found::Expired(record) => self.remove(&key, &record, LogKind::Expire { key: key.clone() }),
-            Found::Absent => Err(damaged("unique key without its document")),
+            RecordState::Live(_) => Err(ConflictFault::UniqueKey { constraint }.into()),
+            RecordState::Expired(record) => self.remove(&key, &record, LogKind::Expire { key: key.clone() }),
+            RecordState::Absent => Err(damaged("unique key without its document")),
         }
     }
 

@@ -1,6 +1,6 @@
-//! What the writer decides on: the committed state plus what its own uncommitted batches hold.
+//! The state that the writer evaluates transactions on: the committed state plus its own uncommitted batches.
 //!
-//! The overlay is kept as rows of the store, so that a change is described once, by the rows it writes.
+//! The overlay consists of rows of the store, so a change is described once, by the rows it writes.
 
 use crate::head::Head;
 use crate::storage::read_fault;
@@ -12,25 +12,25 @@ use std::collections::{BTreeMap, HashMap};
 /// Serial number of a batch of this writer.
 pub(crate) type BatchNumber = u64;
 
-/// A row as a batch will leave it: a value, or absent.
+/// Rows as a batch leaves them: a value, or `None` if absent.
 pub(crate) type Rows = BTreeMap<(Space, Bytes), Option<Bytes>>;
 
-/// The committed view with the uncommitted rows over it.
+/// The committed view with the uncommitted rows of the writer on top.
 #[derive(Debug)]
-pub(crate) struct State {
-    /// `None` while the writer rests: an open view stops version cleanup of the whole store.
+pub(crate) struct WriterState {
+    /// `None` while the writer is idle: an open view stops version cleanup of the whole store.
     base: Option<View>,
     overlay: HashMap<(Space, Bytes), (BatchNumber, Option<Bytes>), foldhash::fast::RandomState>,
-    /// The head as the last submitted batch leaves it.
+    /// The head after the last submitted batch.
     pub(crate) head: Head,
 }
 
-impl State {
-    pub(crate) fn new(base: View, head: Head) -> State {
-        State { base: Some(base), overlay: HashMap::default(), head }
+impl WriterState {
+    pub(crate) fn new(base: View, head: Head) -> WriterState {
+        WriterState { base: Some(base), overlay: HashMap::default(), head }
     }
 
-    /// The row as all batches so far leave it.
+    /// The row after all batches so far.
     pub(crate) async fn get(&self, space: Space, key: &Bytes) -> Result<Option<Bytes>, Fault> {
         if !self.overlay.is_empty()
             && let Some((_, row)) = self.overlay.get(&(space, key.clone()))
@@ -41,29 +41,30 @@ impl State {
         base.get(space, key).await.map_err(read_fault)
     }
 
-    /// Lays the rows of a submitted batch over the state.
+    /// Adds the rows of a submitted batch to the overlay.
     pub(crate) fn submitted(&mut self, batch: BatchNumber, rows: &Rows) {
         self.overlay.extend(rows.iter().map(|(key, row)| (key.clone(), (batch, row.clone()))));
     }
 
-    /// The batch is in `base` now: its rows leave the overlay unless a later batch wrote them again.
+    /// The batch is in `base` now. Its rows leave the overlay unless a later batch has written them.
     pub(crate) fn committed(&mut self, batch: BatchNumber, base: View) {
         self.overlay.retain(|_, (writer, _)| *writer > batch);
         self.base = Some(base);
     }
 
-    /// Whether there is a view to decide on.
-    pub(crate) fn is_awake(&self) -> bool {
+    /// Whether there is a view to evaluate transactions on.
+    pub(crate) fn has_view(&self) -> bool {
         self.base.is_some()
     }
 
-    /// Takes a new view after a rest or a reopening. Nothing was written meanwhile: this writer is the only one.
-    pub(crate) fn wake(&mut self, base: View) {
+    /// Sets a new view after idle time or a reopen. Nothing was written meanwhile, because this writer is the only
+    /// one.
+    pub(crate) fn set_view(&mut self, base: View) {
         self.base = Some(base);
     }
 
-    /// Gives the view back. Only while nothing is uncommitted.
-    pub(crate) fn rest(&mut self) {
+    /// Releases the view. Only allowed while nothing is uncommitted.
+    pub(crate) fn release_view(&mut self) {
         debug_assert!(self.overlay.is_empty(), "uncommitted rows need their view");
         self.base = None;
     }

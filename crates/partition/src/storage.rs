@@ -1,9 +1,9 @@
-//! Faults of the store in the words of the house.
+//! Maps faults of the store to `model::Fault`.
 
 use kv::{CommitFault, ReadFault};
 use model::{Fault, LimitFault, StorageFault};
 
-/// What a failed read means for a request.
+/// The fault of a request whose read failed.
 pub fn read_fault(fault: ReadFault) -> Fault {
     match fault {
         ReadFault::Damaged { .. } => damaged(fault.to_string()),
@@ -14,7 +14,7 @@ pub fn read_fault(fault: ReadFault) -> Fault {
     }
 }
 
-/// What a failed commit means for a request. Only [`StorageFault::Uncertain`] leaves open whether it happened.
+/// The fault of a request whose commit failed. Only [`StorageFault::Uncertain`] means that the outcome is unknown.
 pub fn commit_fault(fault: CommitFault) -> Fault {
     match fault {
         CommitFault::Full { free_bytes, reserve_bytes } => {
@@ -37,7 +37,7 @@ pub fn commit_fault(fault: CommitFault) -> Fault {
     }
 }
 
-/// Stored bytes that cannot be what was written.
+/// The fault for stored bytes that are invalid.
 pub(crate) fn damaged(what: impl Into<String>) -> Fault {
     StorageFault::Damaged { what: what.into() }.into()
 }

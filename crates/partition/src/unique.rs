@@ -6,15 +6,15 @@ use model::UniqueKeyPolicy;
 use sha2::{Digest, Sha256};
 use value::{Document, Value};
 
-/// Bytes that follow the logical partition in a unique key, at most: the constraint and the code.
+/// Maximum length of the part of a unique key after the logical prefix: constraint and code.
 pub(crate) const UNIQUE_CODE_BYTES_MAX: usize = 1 + CODE_BYTES_MAX;
 
-/// Codes longer than this are replaced by their digest: keys of the store are bounded, values are not.
+/// Longer codes are replaced by their digest, because the length of keys is limited and that of values is not.
 const CODE_BYTES_MAX: usize = 512;
-/// Begins a digest; no value's code begins with it.
+/// First byte of a digest. No value code starts with it.
 const DIGEST_TAG: u8 = 0xFF;
 
-/// The rows `document` holds, one per constraint of the policy. A missing value counts as null.
+/// The unique rows of `document`, one per constraint of the policy. A missing value counts as null.
 pub(crate) fn rows(policy: &UniqueKeyPolicy, logical_prefix: &[u8], document: &Document) -> Vec<Bytes> {
     let row = |(constraint, key): (usize, &model::UniqueKey)| {
         let mut code = Vec::new();

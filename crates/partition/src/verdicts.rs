@@ -1,4 +1,4 @@
-//! Transactions that were decided and wait for the disk: who is told what, and when.
+//! Transactions that were evaluated and wait for their commit, and the answers to them.
 
 use crate::evaluate::Outcomes;
 use crate::partition::{Executed, Unexecuted};
@@ -8,7 +8,7 @@ use model::{Fault, Lsn, StorageFault, Work};
 use plan::{Mutation, Operation, StepFault, Transaction};
 use std::collections::VecDeque;
 
-/// A transaction that was decided and waits for the disk.
+/// A transaction that was evaluated and waits for its commit.
 pub(crate) struct Decided {
     pub(crate) transaction: Transaction,
     pub(crate) verdict: Result<Outcomes, StepFault>,
@@ -43,22 +43,22 @@ pub(crate) fn answer(decided: Vec<Decided>, lsn: Lsn) {
     }
 }
 
-/// Which transactions of a batch that was not applied run again.
+/// The transactions of a failed batch that run again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Again {
+pub(crate) enum Retry {
     None,
-    /// Those that only free space: the disk was too full for others.
+    /// Those that only free space: the disk was too full for the others.
     Shrinking,
     All,
 }
 
-/// Tells everybody in a failed batch who does not run again.
-pub(crate) fn refuse(decided: Vec<Decided>, fault: &Fault, runs: Again, again: &mut VecDeque<Command>) {
+/// Answers the transactions of a failed batch that do not run again.
+pub(crate) fn refuse(decided: Vec<Decided>, fault: &Fault, runs: Retry, again: &mut VecDeque<Command>) {
     for one in decided {
         let runs_again = match runs {
-            Again::None => false,
-            Again::Shrinking => is_shrinking(&one.transaction),
-            Again::All => true,
+            Retry::None => false,
+            Retry::Shrinking => is_shrinking(&one.transaction),
+            Retry::All => true,
         };
         if runs_again {
             again.push_back(Command::Execute { transaction: one.transaction, reply: one.reply });

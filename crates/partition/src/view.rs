@@ -1,11 +1,11 @@
-//! Reading: one consistent state of the partition, for one page at most.
+//! Reads of one consistent state of a partition, held for one page at most.
 //!
-//! Never blocks the writer and is never blocked by it.
+//! Readers never block the writer, and a view, once obtained, never waits for it.
 
 use crate::cache::RecordCache;
 use crate::evaluate::read_outcome;
 use crate::history::HistoryEntry;
-use crate::index::{Fingerprint, IndexReader, Needles};
+use crate::index::{Fingerprint, IndexReader, RequiredTerms};
 use crate::keyspace::{self, EXPIRY, HISTORY, LOG, NUMBERS, PartitionId, RECORDS};
 use crate::log::{LogEntry, LogPosition};
 use crate::overlay::RowsView;
@@ -20,15 +20,15 @@ use plan::{Condition, LogicalKey, Outcome, StoredDocument, Target};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Rows that a log scan reads at a time.
+/// Rows per log scan.
 const LOG_ROWS_MAX: usize = 1024;
-/// Bytes that a log scan reads at a time.
+/// Bytes per log scan.
 const LOG_BYTES_MAX: usize = 256 * 1024;
 
-/// Expired documents that are listed; the sweep is behind where there are more.
+/// Maximum length of the list of expired documents. More of them mean that the sweep lags.
 const EXPIRED_MAX: usize = 4096;
 
-/// Records that are fetched by key at a time.
+/// Records fetched by key in one call.
 const FETCH_AT_A_TIME: usize = 16;
 
 /// One consistent state of a partition.
@@ -44,12 +44,12 @@ pub struct PartitionView {
     pub(crate) now: u64,
 }
 
-/// Which documents a page is wanted from.
+/// The documents that a page is read from.
 #[derive(Clone, Debug)]
 pub struct RecordScan {
     /// The keys; see [`keyspace::effective_range`] and [`keyspace::logical_range`].
     pub range: KeyRange,
-    /// Most documents.
+    /// Limit of documents.
     pub items_max: usize,
     /// Bytes after which the page ends.
     pub bytes_max: usize,
@@ -60,77 +60,77 @@ pub struct RecordScan {
 pub struct RecordPage {
     /// The documents.
     pub documents: Vec<StoredDocument>,
-    /// The key of the last row looked at, if there may be more behind it.
+    /// The key of the last row read, if there may be more after it.
     pub resume_after: Option<Bytes>,
 }
 
-/// Which documents are wanted in the order of their numbers.
+/// The documents to read in number order.
 #[derive(Clone, Debug)]
 pub struct NumberScan {
     /// The first number.
     pub first: DocumentNumber,
     /// The last number.
     pub last: DocumentNumber,
-    /// The keys of the documents; those of other partitions that share the numbers are passed over.
+    /// The keys of the documents. Documents of other partitions with numbers in the interval are skipped.
     pub keys: KeyRange,
-    /// Most numbers that are looked at.
+    /// Limit of numbers to read.
     pub items_max: usize,
-    /// Bytes after which no further document is fetched.
+    /// Bytes after which no more documents are fetched.
     pub bytes_max: usize,
 }
 
-/// Documents in the order of their numbers.
+/// Documents in number order.
 #[derive(Debug)]
 pub struct NumberPage {
     /// The documents.
     pub documents: Vec<StoredDocument>,
-    /// The last number looked at, if there may be more behind it.
+    /// The last number read, if there may be more after it.
     pub resume_after: Option<DocumentNumber>,
 }
 
 impl PartitionView {
-    /// The same state as it is at another time: what has expired depends on it.
+    /// The same state at another time, which decides what has expired.
     #[must_use]
     pub fn at_seconds(self, now: u64) -> PartitionView {
         PartitionView { now, ..self }
     }
 
-    /// The same state as if its index were still being made.
+    /// The same state without its index, as during an index build.
     #[must_use]
     pub fn without_index(self) -> PartitionView {
         PartitionView { index: None, ..self }
     }
 
-    /// Which partition it is a state of.
+    /// The partition of this state.
     pub fn id(&self) -> PartitionId {
         self.partition
     }
 
-    /// How much the partition holds in this state.
+    /// Counts of the partition in this state.
     pub fn counts(&self) -> PartitionCounts {
         self.counts
     }
 
-    /// The position of this state in the partition's history.
+    /// The LSN of this state.
     pub fn lsn(&self) -> Lsn {
         self.lsn
     }
 
-    /// The index of this state; `None` while it is being made.
+    /// The index of this state; `None` while it is being built.
     pub fn index(&self) -> Option<&IndexReader> {
         self.index.as_deref()
     }
 
-    /// The position of this state, if its index is by these rules and knows from memory that it has no document with
-    /// all of some values.
-    pub fn lacks(&self, rules: Fingerprint, needles: &mut Needles<'_>) -> Option<Lsn> {
+    /// The LSN of this state if its index has these rules and shows, from memory alone, that no document has all of
+    /// the required terms.
+    pub fn lacks(&self, rules: Fingerprint, required_terms: &mut RequiredTerms<'_>) -> Option<Lsn> {
         let index = self.index().filter(|index| index.fingerprint() == rules)?;
-        index.lacks(needles).then_some(self.lsn)
+        index.lacks(required_terms).then_some(self.lsn)
     }
 
-    /// Documents in the index whose time has come and that were not swept yet, ascending: whoever counts by the index
-    /// alone takes them off. Nothing without an index, where they are too many to be listed, or while the expiry rows
-    /// are being written anew after a change of the container's default.
+    /// Numbers of indexed documents that have expired but are not deleted yet, ascending. Counts from the index alone
+    /// must subtract them. Returns `None` if there is no index, if there are too many of them, or while the expiry
+    /// rows are being rewritten after a change of the default time to live.
     pub async fn expired(&self) -> Result<Option<Vec<DocumentNumber>>, Fault> {
         let Some(index) = self.index() else { return Ok(None) };
         if self.never_expires() {
@@ -151,7 +151,7 @@ impl PartitionView {
             }
             for (key, _) in &chunk.rows {
                 let (_, number) = keyspace::parse_expiry_key(key).ok_or_else(|| damaged("expiry key"))?;
-                // A row may be stale, or of another partition of the container.
+                // The row may be stale or belong to another partition of the container.
                 if index.holds(number) && self.is_number_expired(number).await? {
                     numbers.insert(number);
                 }
@@ -171,7 +171,7 @@ impl PartitionView {
         }
     }
 
-    /// Reads one document; an expired one is absent.
+    /// Reads one document. An expired document is absent.
     pub async fn read(
         &self,
         key: &LogicalKey,
@@ -206,7 +206,7 @@ impl PartitionView {
         }
     }
 
-    /// Reads a page of documents in key order; expired ones are passed over.
+    /// Reads a page of documents in key order, without expired ones.
     pub async fn page(&self, scan: &RecordScan) -> Result<RecordPage, Fault> {
         let limit = ScanLimit { rows: scan.items_max, bytes: scan.bytes_max };
         let chunk = self.view.scan(RECORDS, scan.range.clone(), limit).await.map_err(read_fault)?;
@@ -221,7 +221,7 @@ impl PartitionView {
         Ok(RecordPage { documents, resume_after })
     }
 
-    /// Reads documents in the order of their numbers; expired ones are passed over.
+    /// Reads documents in number order, without expired ones.
     pub async fn numbered(&self, scan: &NumberScan) -> Result<NumberPage, Fault> {
         let range = keyspace::number_range(self.partition.container, scan.first, scan.last);
         let limit = ScanLimit { rows: scan.items_max, bytes: usize::MAX };
@@ -252,8 +252,8 @@ impl PartitionView {
         Ok(NumberPage { documents, resume_after })
     }
 
-    /// Reads documents by their numbers, in the order of these; those are passed over that are not there, are expired
-    /// or have no key among `keys`.
+    /// Reads documents by number, in the given order. Skips documents that are absent or expired or whose key is not
+    /// in `keys`.
     pub async fn by_numbers(
         &self,
         numbers: &[DocumentNumber],
@@ -266,24 +266,24 @@ impl PartitionView {
             if left.is_empty() {
                 return Ok(documents);
             }
-            let (some, behind) = left.split_at(left.len().min(FETCH_AT_A_TIME));
-            // A document that gets another id stays in its logical partition, and so among the keys or not.
+            let (some, rest) = left.split_at(left.len().min(FETCH_AT_A_TIME));
+            // A document whose id changes stays in its logical partition, so its membership in `keys` does not change.
             let found = self.keys_of(some).await?;
             let found: Vec<_> = found.into_iter().filter(|(_, key)| keys.contains(key)).collect();
             for (record, (number, _)) in self.records(&found).await?.into_iter().zip(&found) {
                 let record = match record.filter(|record| record.number == *number) {
                     Some(record) => Some(record),
-                    // The key is of another state.
+                    // The cached key belongs to another state.
                     None => self.numbered_record(*number).await?,
                 };
                 documents.extend(record.and_then(|record| self.document(record)));
             }
-            left = behind;
+            left = rest;
         }
     }
 
-    /// Takes documents as long as the caches have them; tells how many numbers were looked at. A key of the cache may be
-    /// of another state than this one.
+    /// Takes documents while the caches have them and returns how many numbers were processed. A cached key may belong
+    /// to another state than this one.
     fn take_cached(
         &self,
         numbers: &[DocumentNumber],
@@ -309,7 +309,7 @@ impl PartitionView {
         (!self.is_expired(&record)).then(|| record.into_stored())
     }
 
-    /// The record of a number by the rows of this state, past the cache of keys.
+    /// The record of a number, found through the number row of this state instead of the key cache.
     async fn numbered_record(&self, number: DocumentNumber) -> Result<Option<Record>, Fault> {
         let container = self.partition.container;
         let number_key = keyspace::number_key(container, number);
@@ -322,7 +322,7 @@ impl PartitionView {
         if record.number == number { Ok(Some(record)) } else { Err(damaged("number of a record")) }
     }
 
-    /// The keys of documents, in the order of their numbers; those that are not there are passed over.
+    /// The keys of documents, in the order of their numbers. Absent documents are skipped.
     async fn keys_of(&self, numbers: &[DocumentNumber]) -> Result<Vec<(DocumentNumber, Bytes)>, Fault> {
         let container = self.partition.container;
         let known = numbers.iter().map(|number| (*number, self.cached_key(*number)));
@@ -344,7 +344,7 @@ impl PartitionView {
         Ok(found.into_iter().filter_map(|(number, key)| Some((number, key?))).collect())
     }
 
-    /// The records under keys, in the order of these.
+    /// The records under `keys`, in the same order.
     async fn records(&self, keys: &[(DocumentNumber, Bytes)]) -> Result<Vec<Option<Record>>, Fault> {
         let mut records: Vec<Option<Record>> = keys.iter().map(|(_, key)| self.cached(key)).collect();
         let wanted: Vec<Bytes> = keys
@@ -363,7 +363,7 @@ impl PartitionView {
         Ok(records)
     }
 
-    /// The record under a key, if the cache has it as this state has it.
+    /// The cached record under a key, if it is the version of this state.
     fn cached(&self, key: &Bytes) -> Option<Record> {
         if self.view.is_uncommitted(RECORDS, || key.clone()) {
             return None;
@@ -371,7 +371,7 @@ impl PartitionView {
         self.cache.current(key, self.lsn)
     }
 
-    /// The key of a document, if it is cached; it may be of another state than this one.
+    /// The cached key of a document, which may belong to another state than this one.
     fn cached_key(&self, number: DocumentNumber) -> Option<Bytes> {
         let container = self.partition.container;
         if self.view.is_uncommitted(NUMBERS, || keyspace::number_key(container, number)) {
@@ -380,16 +380,16 @@ impl PartitionView {
         self.cache.keys.get(container, number)
     }
 
-    /// Keeps the key of a document, if it is committed.
+    /// Caches the key of a document, if it is committed.
     fn keep_key(&self, number: DocumentNumber, key: &Bytes) {
         let container = self.partition.container;
         if !self.view.is_uncommitted(NUMBERS, || keyspace::number_key(container, number)) {
-            // The key at hand may share the memory of a whole block of the store.
+            // The slice may share the memory of a whole block of the store.
             self.cache.keys.keep(container, number, Bytes::copy_from_slice(key));
         }
     }
 
-    /// Whether no document of the container ever expires, as things stand.
+    /// Whether no document of the container can expire under the current definition.
     fn never_expires(&self) -> bool {
         match self.shape.default_ttl {
             DefaultTtl::Off => true,
@@ -397,7 +397,7 @@ impl PartitionView {
         }
     }
 
-    /// Reads a document by its number, if it is there, is not expired and has a key among `keys`.
+    /// Reads a document by its number. Returns `None` if it is absent or expired or if its key is not in `keys`.
     pub async fn by_number(
         &self,
         number: DocumentNumber,
@@ -413,7 +413,8 @@ impl PartitionView {
         Ok(self.numbered(&scan).await?.documents.pop())
     }
 
-    /// Reads log entries from `first` on, at most a bounded number; empty at the end. The last transaction may be cut.
+    /// Reads a bounded number of log entries from `first` on; empty at the end. The last transaction may be
+    /// incomplete.
     pub async fn log(&self, first: LogPosition) -> Result<Vec<(LogPosition, LogEntry)>, Fault> {
         let range = keyspace::log_range(self.partition, first, Lsn(u64::MAX));
         let limit = ScanLimit { rows: LOG_ROWS_MAX, bytes: LOG_BYTES_MAX };
@@ -425,7 +426,7 @@ impl PartitionView {
         chunk.rows.iter().map(entry).collect()
     }
 
-    /// Reads the history from `first` on, at most a bounded number of entries; empty at the end.
+    /// Reads a bounded number of history entries from `first` on; empty at the end.
     pub async fn history(&self, first: LogPosition) -> Result<Vec<(LogPosition, HistoryEntry)>, Fault> {
         let end = LogPosition::start_of(Lsn(u64::MAX));
         let range = keyspace::history_range(self.partition, first, end);

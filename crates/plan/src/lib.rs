@@ -15,4 +15,4 @@ pub use mutation::{
     Condition, LogicalKey, Mutation, Operation, Rename, Returned, Target, Transaction, WhenAbsent,
 };
 pub use receipt::{Outcome, StepFault, StoredDocument};
-pub use system::{ADDED_PROPERTIES, SystemProperties};
+pub use system::{ADDED_PROPERTIES, DocumentLink, SystemProperties};

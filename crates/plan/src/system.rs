@@ -10,25 +10,28 @@ use value::{Document, DocumentError, Value};
 /// Their names, in the order in which they stand behind the document's own members.
 pub const ADDED_PROPERTIES: [&str; 5] = ["_rid", "_self", "_etag", "_attachments", "_ts"];
 
+/// Writes the link of the document with this RID, for `_self`: the form of links is the API's.
+pub type DocumentLink = fn(Rid) -> String;
+
 /// Where the documents are that get system properties.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct SystemProperties {
     /// The database.
     pub database: DatabaseNumber,
     /// The container.
     pub container: ContainerNumber,
+    /// How links of its documents are written.
+    pub link: DocumentLink,
 }
 
 impl SystemProperties {
     /// The document with its system properties.
     pub fn extend(&self, stored: &StoredDocument) -> Result<Document, DocumentError> {
-        let rid = Rid::Document(self.database, self.container, stored.number).to_string();
-        let owner = Rid::Container(self.database, self.container);
-        let link = format!("dbs/{}/colls/{owner}/docs/{rid}/", Rid::Database(self.database));
+        let rid = Rid::Document(self.database, self.container, stored.number);
         let ts = i64::try_from(stored.ts()).unwrap_or(i64::MAX);
         let values = [
-            Value::String(rid),
-            Value::String(link),
+            Value::String(rid.to_string()),
+            Value::String((self.link)(rid)),
             Value::String(stored.etag.to_string()),
             Value::from("attachments/"),
             Value::Int64(ts),
@@ -53,16 +56,14 @@ mod tests {
             time: Ticks::from_seconds(17),
             document: Document::from_json(br#"{"id":"a"}"#).unwrap(),
         };
-        let system = SystemProperties { database: DatabaseNumber(1), container: ContainerNumber(2) };
+        let link = |rid: Rid| format!("link of {rid}");
+        let system = SystemProperties { database: DatabaseNumber(1), container: ContainerNumber(2), link };
         let extended = system.extend(&stored).unwrap();
         let names: Vec<_> = extended.root().members().map(|(name, _)| name.to_owned()).collect();
         assert_eq!(names, ["id", "_rid", "_self", "_etag", "_attachments", "_ts"]);
         let text = |name: &str| extended.root().member(name).unwrap().as_str().unwrap().to_owned();
         assert_eq!(text("_etag"), etag.to_string());
-        let link = format!("dbs/{}/colls/", Rid::Database(DatabaseNumber(1)));
-        assert!(
-            text("_self").starts_with(&link) && text("_self").ends_with(&format!("/docs/{}/", text("_rid")))
-        );
+        assert_eq!(text("_self"), format!("link of {}", text("_rid")));
         assert_eq!(extended.root().member("_ts").unwrap().as_i64(), Some(17));
     }
 }

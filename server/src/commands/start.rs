@@ -102,6 +102,7 @@ async fn serve(mode: Mode, settings: Settings, queries: Handle) -> Result<(), Fa
         },
         partitions: PartitionBounds::default(),
         computed_reader: nosql::read_computed_property,
+        document_link: nosql::document_link,
         query_bounds: query_bounds(&settings),
         query_threads: Some(queries),
         admission: AdmissionBounds::of_threads(settings.query_threads),

@@ -13,7 +13,7 @@ use crate::ambient::SeededAmbient;
 use crate::random::Random;
 use crate::world::CheckFailure;
 use engine::{
-    AccountKey, Action, Container, Engine, EngineOptions, Keyed, Place, Principal, QueryPage, QueryRequest,
+    Account, AccountKey, Container, Engine, EngineOptions, Keyed, Principal, QueryPage, QueryRequest,
     QueryRow, Scope,
 };
 use hmac::{Hmac, KeyInit, Mac};
@@ -82,8 +82,9 @@ pub fn compare(seed: u64) -> Result<Tally, CheckFailure> {
             })?;
             comparison.tally.pairs += 1;
         }
-        let findings =
-            comparison.engine.audit_index(&comparison.container).await.map_err(|fault| fault.to_string())?;
+        let pass = comparison.engine.access().read_catalog(&comparison.principal, &*comparison.container);
+        let pass = pass.map_err(|fault| fault.to_string())?;
+        let findings = comparison.engine.audit_index(&pass).await.map_err(|fault| fault.to_string())?;
         if let Some(finding) = findings.first() {
             return Err(format!("seed {seed}: the index says {finding} (and {} more)", findings.len() - 1));
         }
@@ -125,10 +126,11 @@ impl Comparison {
         let default_ttl = draw::default_ttl(random);
         let computed = Computed::draw(random);
         let definition = definition(random, computed, default_ttl)?.checked()?;
-        let pass = || engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account);
-        let database = engine.create_database(pass()?, "d", None).await?;
+        let pass = engine.access().change_catalog(&principal, Account)?;
+        let database = engine.create_database(pass, "d", None).await?;
         let throughput = Throughput::manual(u64::from(partitions) * 10_000)?;
-        let container = engine.create_container(pass()?, &database, definition, Some(throughput)).await?;
+        let pass = engine.access().change_catalog(&principal, &*database)?;
+        let container = engine.create_container(pass, definition, Some(throughput)).await?;
         let tally = Tally::default();
         let items = BTreeMap::new();
         Ok(Comparison {
@@ -201,10 +203,9 @@ impl Comparison {
         }
         let wanted = definition(random, computed, self.default_ttl).map_err(|fault| fault.to_string())?;
         let access = self.engine.access();
-        let pass = access.change_catalog(&self.principal, Action::ChangeMetadata, Place::Account);
+        let pass = access.change_catalog(&self.principal, &*self.container);
         let pass = pass.map_err(|fault| fault.to_string())?;
-        let replaced =
-            self.engine.replace_container(pass, &self.container, wanted.into(), &Condition::None).await;
+        let replaced = self.engine.replace_container(pass, wanted.into(), &Condition::None).await;
         self.container = replaced.map_err(|fault| format!("a definition was refused: {fault}"))?;
         self.computed = computed;
         for item in self.items.values_mut() {
@@ -219,14 +220,9 @@ impl Comparison {
         let key = definition.key(vec![key.into()]).map_err(|fault| describe(fault.into()))?;
         let keyed = Keyed::new(&self.container, Some(key), Operation::Write(mutation));
         let keyed = keyed.map_err(|fault| describe(fault.into()))?;
-        let reach = engine::Reach::Whole;
-        let access = self.engine.access();
-        let pass = access.write(&self.principal, &[Action::UpsertDocument], &self.container, reach);
-        let receipt = self
-            .engine
-            .write(pass.map_err(|fault| describe(fault.into()))?, keyed)
-            .await
-            .map_err(describe)?;
+        let pass = self.engine.access().write(&self.principal, keyed);
+        let receipt =
+            self.engine.write(pass.map_err(|fault| describe(fault.into()))?).await.map_err(describe)?;
         Ok(match receipt.outcome {
             Outcome::Created(stored) | Outcome::Replaced(stored) => Some(stored),
             Outcome::Deleted | Outcome::Read(_) | Outcome::NotModified(_) | Outcome::Nothing => None,
@@ -272,14 +268,12 @@ impl Comparison {
         let request = QueryRequest {
             query: Arc::new(query),
             bound_to: None,
-            scope,
             items_max,
             continuation,
             session: Vec::new(),
             text_bytes: 0,
         };
-        let reach = engine::Reach::Whole;
-        let pass = self.engine.access().read(&self.principal, Action::QueryDocuments, &self.container, reach);
+        let pass = self.engine.access().query_documents(&self.principal, &self.container, scope);
         let pass = pass.map_err(|fault| fault.to_string())?;
         let page = self.engine.query(pass, &request).await.map_err(|fault| format!("refused: {fault}"))?;
         if page.rows.len() > items_max {

@@ -21,8 +21,8 @@ use model::{
 use partition::index::{IndexMemory, IndexOptions};
 use partition::keyspace::{self, PartitionId, SPACES};
 use partition::{
-    ContainerShape, CurrentShape, PartitionMetrics, PartitionSpec, PhysicalPartition, RecordCache,
-    Surroundings, new_partition_rows,
+    ContainerShape, CurrentShape, PartitionEnvironment, PartitionMetrics, PartitionSpec, PhysicalPartition,
+    RecordCache, new_partition_rows,
 };
 use plan::{
     Condition, Item, LogicalKey, Mutation, Operation, Rename, Returned, StepFault, SystemProperties, Target,
@@ -32,8 +32,11 @@ use serde_json::Value as Json;
 use std::sync::Arc;
 use value::Document;
 
-const SYSTEM: SystemProperties =
-    SystemProperties { database: DatabaseNumber(1), container: ContainerNumber(1) };
+const SYSTEM: SystemProperties = SystemProperties {
+    database: DatabaseNumber(1),
+    container: ContainerNumber(1),
+    link: |rid| rid.to_string(),
+};
 /// Most initial documents of a partition, and most writes of a round.
 const DOCUMENTS_MAX: u64 = 45;
 const WRITES_MAX: u64 = 12;
@@ -88,7 +91,7 @@ impl Clients {
         let definition = definition(random, computed, default_ttl)?.checked()?;
         let flush_documents = if random.chance(50) { FLUSH_DOCUMENTS } else { usize::MAX };
         let options = IndexOptions { flush_documents, ..IndexOptions::default() };
-        let surroundings = Surroundings {
+        let environment = PartitionEnvironment {
             store: store.clone(),
             cache: Arc::new(RecordCache::new(1 << 20, seed)),
             ambient: Arc::clone(&ambient) as Arc<_>,
@@ -103,7 +106,7 @@ impl Clients {
         committed.map_err(|fault| Fault::Internal(format!("{fault:?}")))?;
         let shape = Arc::new(CurrentShape::new(ContainerShape::new(&definition, lowered)));
         let spec = PartitionSpec { id, range: EffectiveRange::full() };
-        let partition = Arc::new(PhysicalPartition::open(surroundings, spec, shape).await?);
+        let partition = Arc::new(PhysicalPartition::open(environment, spec, shape).await?);
         let computed = computed.queries().iter();
         let computed =
             computed.filter_map(|(name, text)| Some(((*name).to_owned(), lowered(text)?))).collect();

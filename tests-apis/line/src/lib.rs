@@ -11,8 +11,7 @@
 //! with `ok`, `more` or `error`. A merge creates what is not there.
 
 use engine::{
-    Action, Container, DocumentAddress, Engine, Keyed, Place, Principal, QueryRequest, QueryRow, Reach,
-    Scope, Sought, pinned_keys,
+    Action, Container, DocumentAddress, Engine, Keyed, Principal, QueryRequest, QueryRow, Scope, pinned_keys,
 };
 use model::limits::PAGE_ITEMS_DEFAULT;
 use model::{Fault, KeyComponent, PartitionKey};
@@ -67,11 +66,7 @@ pub struct Session {
 impl Session {
     /// A session of a caller who is known, if they may know of the container.
     pub fn open(engine: Arc<Engine>, principal: Principal, path: (&str, &str)) -> Result<Session, Fault> {
-        let sought = Sought { database: path.0, container: Some(path.1) };
-        let found = engine.find_container(path.0, path.1);
-        let found = engine.access().reveal(&principal, Action::ReadMetadata, sought, found, |found| {
-            Place::Container(&found.resource, Reach::Whole)
-        })?;
+        let found = engine.find_container(&principal, Action::ReadMetadata, path.0, path.1)?;
         Ok(Session { engine, principal, container: found.resource })
     }
 
@@ -104,10 +99,8 @@ impl Session {
 
     async fn write(&self, key: Option<PartitionKey>, operation: Operation) -> Result<String, LineFault> {
         let keyed = Keyed::new(&self.container, key, operation)?;
-        let (access, actions) = (self.engine.access(), [Action::of_step(keyed.operation())]);
-        let pass =
-            access.write(&self.principal, &actions, &self.container, Reach::LogicalPartition(keyed.key()))?;
-        Ok(format!("{}ok\n", shown(&self.engine.write(pass, keyed).await?.outcome)))
+        let pass = self.engine.access().write(&self.principal, keyed)?;
+        Ok(format!("{}ok\n", shown(&self.engine.write(pass).await?.outcome)))
     }
 
     async fn read(&self, rest: &str) -> Result<String, LineFault> {
@@ -115,14 +108,14 @@ impl Session {
         let address = |pair: &[&str]| match pair {
             [key_text, id] => {
                 let target = Target::Id((*id).to_owned());
-                Ok(DocumentAddress { key: Some(self.key(key_text)?), target })
+                Ok(DocumentAddress { key: self.key(key_text)?, target })
             }
             _ => Err(LineFault::Form("a key has an id")),
         };
         let addresses = words.chunks(2).map(address).collect::<Result<_, _>>()?;
         let access = self.engine.access();
-        let pass = access.read(&self.principal, Action::ReadDocument, &self.container, Reach::Whole)?;
-        let read = self.engine.read_many(pass, addresses, &[]).await?;
+        let pass = access.read_documents(&self.principal, &self.container, addresses)?;
+        let read = self.engine.read_many(pass, &[]).await?;
         let lines = read.documents.iter().map(|found| found.as_ref().map_or("none\n".to_owned(), line_of));
         Ok(lines.collect::<String>() + "ok\n")
     }
@@ -134,12 +127,10 @@ impl Session {
             Some([key]) => Scope::Key(key.clone()),
             Some(_) | None => Scope::Container,
         };
-        let access = self.engine.access();
-        let pass = access.read(&self.principal, Action::QueryDocuments, &self.container, Reach::Whole)?;
+        let pass = self.engine.access().query_documents(&self.principal, &self.container, scope)?;
         let request = QueryRequest {
             query: Arc::new(query),
             bound_to: None,
-            scope,
             items_max: PAGE_ITEMS_DEFAULT,
             continuation,
             session: Vec::new(),
@@ -163,10 +154,8 @@ impl Session {
             None => Err(LineFault::Form("a step has a name")),
         };
         let operations = list.iter().map(operation).collect::<Result<Vec<_>, _>>()?;
-        let actions: Vec<Action> = operations.iter().map(Action::of_step).collect();
-        let access = self.engine.access();
-        let pass = access.write(&self.principal, &actions, &self.container, Reach::LogicalPartition(&key))?;
-        let receipt = self.engine.batch(pass, key.clone(), operations, Returned::All).await?;
+        let pass = self.engine.access().batch(&self.principal, &self.container, key, operations)?;
+        let receipt = self.engine.batch(pass, Returned::All).await?;
         let steps = receipt.result.map_err(|refused| refused.fault)?;
         Ok(steps.iter().map(|step| shown(&step.outcome)).collect::<String>() + "ok\n")
     }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // a failed expectation ends the test
 
-use engine::{AccountKey, Action, Engine, EngineOptions, Place};
+use engine::{Account, AccountKey, Engine, EngineOptions};
 use hmac::{Hmac, KeyInit, Mac};
 use kv::{CommitMode, Store};
 use line::Session;
@@ -30,12 +30,12 @@ async fn check(cases: &[(&str, &str)]) {
     let engine = Engine::open(store, options, Arc::new(Still)).await.unwrap();
     let mac = Hmac::<Sha256>::new_from_slice(b"key").unwrap().chain_update(b"hello").finalize();
     let principal = engine.access().verify_signature(b"hello", &mac.into_bytes(), 1).unwrap();
-    let admin =
-        || engine.access().change_catalog(&principal, Action::ChangeMetadata, Place::Account).unwrap();
-    let database = engine.create_database(admin(), "d", None).await.unwrap();
+    let pass = engine.access().change_catalog(&principal, Account).unwrap();
+    let database = engine.create_database(pass, "d", None).await.unwrap();
     let key = PartitionKeyDefinition::new(PartitionKeyKind::HashV2, ["/pk"]).unwrap();
     let definition = ContainerDraft::new("c", key).checked().unwrap();
-    engine.create_container(admin(), &database, definition, None).await.unwrap();
+    let pass = engine.access().change_catalog(&principal, &*database).unwrap();
+    engine.create_container(pass, definition, None).await.unwrap();
     let session = |container| Session::open(Arc::clone(&engine), principal.clone(), ("d", container));
     assert!(session("absent").is_err());
     let session = session("c").unwrap();

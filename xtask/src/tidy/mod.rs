@@ -4,6 +4,7 @@ mod dependencies;
 mod events;
 mod sources;
 mod text_links;
+mod words;
 
 use std::path::{Path, PathBuf};
 
@@ -27,6 +28,7 @@ fn findings(root: &Path) -> Result<Vec<String>, String> {
     let files = files(root)?;
     let mut findings = dependencies::findings(root, &files)?;
     findings.extend(events::findings(root, &files)?);
+    findings.extend(words::findings(root, &files)?);
     for file in files {
         let name = file.strip_prefix(root).unwrap_or(&file).display().to_string();
         let kind = file.extension().and_then(std::ffi::OsStr::to_str);
@@ -118,6 +120,7 @@ mod tests {
             concat!("//! A.\nuse fjall", "::Keyspace;\n"),
             "only crates/kv may name fjall",
         );
+        check("crates/model/src/a.rs", "//! Reads the x-ms-date.\n", "line 1: `x-ms-`");
         check("docs/b.md", "A [dead](gone.md) link.\n", "gone.md");
         check("crates/value/Cargo.toml", "[package]\nname = \"perihelion-value\"\n", "lints");
         let upwards = "[package]\nname = \"perihelion-value\"\n[dependencies]\nmodel.workspace = true\n\

@@ -2,11 +2,10 @@
 
 use super::query_text::{code, sentence};
 use super::{NosqlFault, NosqlQueryFault, Refusal, wire};
+use crate::role_scope;
 use crate::wire::activity::ActivityId;
 use crate::wire::{headers, json, names};
-use model::{
-    AccessFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, RequestFault, ScopeName,
-};
+use model::{AccessFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, RequestFault};
 use sql::SqlFaults;
 
 /// Longest message in characters: what a client sent is quoted in it, and need not come back whole.
@@ -106,11 +105,7 @@ fn request(fault: &RequestFault) -> String {
 fn access(fault: &AccessFault) -> String {
     match fault {
         AccessFault::RoleMissing { principal, action, scope, .. } => {
-            let link = match &**scope {
-                ScopeName::Account => "/".to_owned(),
-                ScopeName::Database(database) => format!("/dbs/{database}"),
-                ScopeName::Container { database, container } => format!("/dbs/{database}/colls/{container}"),
-            };
+            let link = role_scope::text(scope);
             format!(
                 "Request is blocked because principal [{principal}] does not have required RBAC permissions to \
                  perform action [{action}] on resource [{link}]"
@@ -165,7 +160,7 @@ pub(crate) fn text_errors(faults: &SqlFaults) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::Ambient;
+    use model::{Ambient, ScopeName};
 
     #[derive(Debug)]
     struct Still;

@@ -2,6 +2,7 @@
 
 use super::bad;
 use crate::faults::{NosqlFault, NosqlQueryFault};
+use crate::wire::links::document_link;
 use engine::Container;
 use plan::{Filter, SystemProperties};
 use sql::{Parameters, Place, SqlFaults};
@@ -28,7 +29,8 @@ pub(crate) fn condition(container: &Container, text: &str) -> Result<Filter, Nos
         return Err(bad("the condition of a patch has FROM, JOIN and WHERE only").into());
     }
     let query = sql::lower(&tree, &Parameters::none()).map_err(placed)?;
-    let system = SystemProperties { database: container.database().number(), container: container.number() };
+    let (database, container) = (container.database().number(), container.number());
+    let system = SystemProperties { database, container, link: document_link };
     Ok(Filter { query: Arc::new(query), system })
 }
 

@@ -7,7 +7,7 @@ use crate::faults::{NosqlFault, Refusal};
 use crate::route::ContainerPath;
 use crate::wire::headers;
 use crate::wire::reply::Reply;
-use engine::{Action, BatchReceipt, Container, Reach};
+use engine::{Action, BatchReceipt, Container};
 use http::StatusCode;
 use model::Charge;
 
@@ -23,10 +23,8 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
             Err(fault) => return Ok(refused(&container, steps.len(), index, &fault, Charge::MINIMUM)),
         }
     }
-    let actions: Vec<Action> = operations.iter().map(Action::of_step).collect();
-    let pass = call.write(&actions, &container, Reach::LogicalPartition(&key))?;
-    let BatchReceipt { session, charge, result } =
-        call.engine.batch(pass, key, operations, steps::returned(minimal)).await?;
+    let pass = call.engine.access().batch(&call.principal, &container, key, operations)?;
+    let BatchReceipt { session, charge, result } = call.engine.batch(pass, steps::returned(minimal)).await?;
     let mut reply = match result {
         Ok(receipts) => {
             let mut writer = StepWriter::new(&container);

@@ -8,14 +8,11 @@ use crate::faults::{NosqlFault, Refusal};
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
 use crate::wire::{headers, key_header, names};
-use engine::{Action, Container, Keyed, Place, Reach, StepReceipt, WritePass};
+use engine::{Action, Container, Keyed, StepReceipt, WritePass};
 use http::StatusCode;
 use model::limits::BATCH_ANSWER_BYTES_MAX;
 use model::{Charge, EffectiveRange, Fault, LimitFault, MissingFault, PartitionKey, PartitionOrdinal};
 use plan::{Mutation, Operation, Outcome};
-
-/// A step that can be carried out, with leave for it alone.
-type Prepared<'a> = (WritePass<'a>, Keyed);
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let container = call.owner(path, Action::ReadDocument)?.resource;
@@ -54,7 +51,7 @@ fn prepare<'a>(
     container: &'a Container,
     step: &RawStep<'_>,
     shared: Option<&PartitionKey>,
-) -> Result<Prepared<'a>, NosqlFault> {
+) -> Result<WritePass<'a>, NosqlFault> {
     let own = step.partition_key.as_deref();
     let own = own.map(|text| key_header::parse(&container.definition().partition_key, text)).transpose()?;
     let operation = step.operation(container)?;
@@ -68,9 +65,7 @@ fn prepare<'a>(
         key => key,
     };
     let keyed = Keyed::new(container, key, operation)?;
-    let action = Action::of_step(keyed.operation());
-    let pass = call.write(&[action], container, Reach::LogicalPartition(keyed.key()))?;
-    Ok((pass, keyed))
+    Ok(call.engine.access().write_in_bulk(&call.principal, keyed)?)
 }
 
 /// The hashes that belong to the range the request was sent to.
@@ -79,8 +74,8 @@ fn range(
     container: &Container,
     ordinal: PartitionOrdinal,
 ) -> Result<EffectiveRange, Refusal> {
-    let pass = call.read_catalog(Action::ReadMetadata, Place::Container(container, Reach::Whole))?;
-    let feed = call.engine.ranges(pass, container);
+    let pass = call.read_catalog(container)?;
+    let feed = call.engine.ranges(&pass);
     let found = feed.ranges.into_iter().find(|range| range.ordinal == ordinal);
     let gone = || MissingFault::Range { id: ordinal.to_string() };
     Ok(found.ok_or_else(gone)?.range)
@@ -89,12 +84,12 @@ fn range(
 /// A key outside of the range means that the client's map is old: it must read the ranges again and send anew.
 fn check_range(
     container: &Container,
-    steps: &[Result<Prepared<'_>, NosqlFault>],
+    steps: &[Result<WritePass<'_>, NosqlFault>],
     ordinal: PartitionOrdinal,
     range: &EffectiveRange,
 ) -> Result<(), MissingFault> {
     let definition = &container.definition().partition_key;
-    let keys = steps.iter().flatten().map(|(_, keyed)| keyed.key());
+    let keys = steps.iter().flatten().map(WritePass::key);
     let mut complete = keys.filter(|key| definition.is_complete(key));
     match complete.all(|key| range.contains(&definition.effective_key(key))) {
         true => Ok(()),

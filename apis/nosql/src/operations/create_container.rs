@@ -5,7 +5,7 @@ use crate::faults::Refusal;
 use crate::lower::check_computed_properties;
 use crate::wire::reply::Reply;
 use crate::wire::{definition, headers, resources};
-use engine::{Action, Place};
+use engine::Action;
 use http::StatusCode;
 
 pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal> {
@@ -13,12 +13,12 @@ pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Re
         return list_containers::perform(call, database).await;
     }
     let database = call.owner_database(database, Action::ChangeMetadata)?;
-    let pass = call.change_catalog(Action::ChangeMetadata, Place::Database(&database))?;
+    let pass = call.change_catalog(&*database)?;
     let body = call.json_body()?;
     check_computed_properties(&body)?;
     let definition = definition::container::read(&body)?;
     let throughput = headers::throughput(call.headers())?;
-    let container = call.engine.create_container(pass, &database, definition, throughput).await?;
+    let container = call.engine.create_container(pass, definition, throughput).await?;
     let body = resources::text(&resources::container(&container));
     let mut reply = Reply::json(StatusCode::CREATED, CATALOG_WRITE, body);
     reply.etag(container.etag());

@@ -9,7 +9,7 @@ use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
 use crate::wire::{headers, names};
-use engine::{Action, Keyed, Reach};
+use engine::{Action, Keyed};
 use plan::{Mutation, Operation};
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
@@ -25,7 +25,6 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
         false => Mutation::Create { item, condition },
     };
     let keyed = Keyed::new(&container, key, Operation::Write(mutation))?;
-    let pass = call.write(&[action], &container, Reach::LogicalPartition(keyed.key()))?;
-    let receipt = call.engine.write(pass, keyed).await?;
+    let receipt = call.engine.write(call.write(keyed)?).await?;
     written(call, &container, receipt)
 }

@@ -4,7 +4,7 @@ use super::{CATALOG_WRITE, Call, list_encryption_keys, resource_reply};
 use crate::faults::Refusal;
 use crate::wire::reply::Reply;
 use crate::wire::{definition, small_resources};
-use engine::{Action, Place};
+use engine::Action;
 use http::StatusCode;
 
 pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal> {
@@ -12,9 +12,9 @@ pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Re
         return list_encryption_keys::perform(call, database).await;
     }
     let database = call.owner_database(database, Action::ChangeMetadata)?;
-    let pass = call.change_catalog(Action::ChangeMetadata, Place::Database(&database))?;
+    let pass = call.change_catalog(&*database)?;
     let definition = definition::encryption_key::read(&call.json_body()?)?;
-    let key = call.engine.create_encryption_key(pass, &database, definition).await?;
+    let key = call.engine.create_encryption_key(pass, definition).await?;
     let resource = small_resources::encryption_key(&database, &key);
     Ok(resource_reply(StatusCode::CREATED, CATALOG_WRITE, &resource, key.etag()))
 }

@@ -5,7 +5,7 @@ use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
 use crate::wire::{definition, small_resources};
-use engine::{Action, Place, Reach};
+use engine::{Action, Scripts};
 use model::ScriptKind;
 
 pub(super) async fn perform(
@@ -17,11 +17,10 @@ pub(super) async fn perform(
         return list_scripts::perform(call, path, kind).await;
     }
     let container = call.owner(path, Action::ChangeMetadata)?.resource;
-    let place = Place::Container(&container, Reach::Scripts(kind));
-    let pass = call.change_catalog(Action::ChangeMetadata, place)?;
+    let pass = call.change_catalog(Scripts { container: &container, kind })?;
     let definition = definition::script::read(kind, &call.json_body()?)?;
     let creation = call.creation()?;
-    let written = call.engine.create_script(pass, &container, kind, definition, &creation).await?;
+    let written = call.engine.create_script(pass, definition, &creation).await?;
     let script = written.resource;
     let resource = small_resources::script(&container, kind, &script);
     Ok(resource_reply(written_status(written.created), CATALOG_WRITE, &resource, script.etag()))

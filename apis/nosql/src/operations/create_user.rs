@@ -4,16 +4,16 @@ use super::{CATALOG_WRITE, Call, list_users, resource_reply, written_status};
 use crate::faults::Refusal;
 use crate::wire::reply::Reply;
 use crate::wire::small_resources;
-use engine::{Action, Place};
+use engine::{Action, Users};
 
 pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal> {
     if call.is_query()? {
         return list_users::perform(call, database).await;
     }
     let database = call.owner_database(database, Action::ChangePermissions)?;
-    let pass = call.change_catalog(Action::ChangePermissions, Place::Database(&database))?;
+    let pass = call.change_catalog(Users { database: &database })?;
     let creation = call.creation()?;
-    let written = call.engine.create_user(pass, &database, &call.name_in_body()?, &creation).await?;
+    let written = call.engine.create_user(pass, &call.name_in_body()?, &creation).await?;
     let user = written.resource;
     let resource = small_resources::user(&database, &user);
     Ok(resource_reply(written_status(written.created), CATALOG_WRITE, &resource, user.etag()))

@@ -9,6 +9,6 @@ use model::MissingFault;
 
 pub(super) fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let container = call.owner(path, Action::DeleteConflicts)?.resource;
-    call.change_catalog(Action::DeleteConflicts, Place::Container(&container, Reach::Whole))?;
+    call.authorise(Action::DeleteConflicts, Place::Container(&container, Reach::Whole))?;
     Err(MissingFault::Resource.into())
 }

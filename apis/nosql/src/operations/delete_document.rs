@@ -6,7 +6,7 @@ use crate::faults::Refusal;
 use crate::route::DocumentPath;
 use crate::wire::headers;
 use crate::wire::reply::Reply;
-use engine::{Action, Keyed, Reach};
+use engine::{Action, Keyed};
 use plan::{Mutation, Operation};
 
 pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<Reply, Refusal> {
@@ -16,10 +16,8 @@ pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<R
     let condition = headers::write_condition(call.headers())?;
     let key = required_key(call, container)?;
     let target = target(&owner, path.document);
-    let reach = Reach::Document { key: Some(&key), target: &target };
-    let pass = call.write(&[Action::DeleteDocument], container, reach)?;
     let mutation = Mutation::Delete { target, condition };
     let keyed = Keyed::new(container, Some(key), Operation::Write(mutation))?;
-    let receipt = call.engine.write(pass, keyed).await?;
+    let receipt = call.engine.write(call.write(keyed)?).await?;
     written(call, container, receipt)
 }

@@ -1,6 +1,5 @@
 //! `DELETE …/sprocs/{id}`, `…/triggers/{id}`, `…/udfs/{id}`
 
-use super::script::NamedScript;
 use super::{CATALOG_WRITE, Call};
 use crate::faults::Refusal;
 use crate::route::ScriptPath;
@@ -11,8 +10,8 @@ use http::StatusCode;
 
 pub(super) async fn perform(call: &Call<'_>, path: ScriptPath<'_>) -> Result<Reply, Refusal> {
     let condition = headers::write_condition(call.headers())?;
-    let named = NamedScript::of(call, &path, Action::ChangeMetadata)?;
-    let pass = call.change_catalog(Action::ChangeMetadata, named.place())?;
-    call.engine.delete_script(pass, named.kind, &*named.script()?, &condition).await?;
+    let container = call.owner(path.container, Action::ChangeMetadata)?.resource;
+    let pass = call.change_catalog(call.engine.named_script(&container, path.kind, path.script))?;
+    call.engine.delete_script(pass, &condition).await?;
     Ok(Reply::empty(StatusCode::NO_CONTENT, CATALOG_WRITE))
 }

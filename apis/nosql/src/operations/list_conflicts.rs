@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let asked = call.asked().await?;
     let container = call.owner(path, Action::ReadConflicts)?.resource;
-    call.read_catalog(Action::ReadConflicts, Place::Container(&container, Reach::Whole))?;
+    call.authorise(Action::ReadConflicts, Place::Container(&container, Reach::Whole))?;
     if asked.page().continuation.is_some() {
         return Err(RequestFault::BadContinuation(ContinuationFault::OnePage).into());
     }

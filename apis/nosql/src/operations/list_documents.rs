@@ -17,9 +17,8 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let container = call.owner(path, Action::ListDocuments)?.resource;
     let page = call.page_request()?;
     let scope = scope::of_headers(call, &container)?.unwrap_or(Scope::Container);
-    let pass = call.read(Action::ListDocuments, &container, scope::reach(&scope))?;
+    let pass = call.engine.access().list_documents(&call.principal, &container, scope)?;
     let request = FeedRequest {
-        scope,
         items_max: page.items_max,
         continuation: page.continuation,
         session: headers::session(call.headers())?,

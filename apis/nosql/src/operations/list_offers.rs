@@ -5,12 +5,12 @@ use super::asked::List;
 use crate::faults::Refusal;
 use crate::wire::reply::Reply;
 use crate::wire::resources;
-use engine::{Action, Place};
+use engine::Account;
 
 pub(super) async fn perform(call: &Call<'_>) -> Result<Reply, Refusal> {
     let asked = call.asked().await?;
-    let pass = call.read_catalog(Action::ReadMetadata, Place::Account)?;
-    let page = call.engine.list_offers(pass, &asked.page())?;
+    let pass = call.read_catalog(Account)?;
+    let page = call.engine.list_offers(&pass, &asked.page())?;
     let list = List { parent_rid: "", envelope: "Offers" };
     asked.answer(call, list, page, |offer| resources::offer(offer)).await
 }

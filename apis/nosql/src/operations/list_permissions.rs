@@ -6,21 +6,26 @@ use crate::faults::Refusal;
 use crate::route::UserPath;
 use crate::wire::reply::Reply;
 use crate::wire::{headers, small_resources};
-use engine::{Action, Permission, Place};
+use engine::{Action, Page, Permission, Permissions};
+use model::Fault;
 use std::sync::Arc;
 
 pub(super) async fn perform(call: &Call<'_>, path: UserPath<'_>) -> Result<Reply, Refusal> {
     let asked = call.asked().await?;
     let life = headers::token_life(call.headers())?;
     let database = call.owner_database(path.database, Action::ReadPermissions)?;
-    let pass = call.read_catalog(Action::ReadPermissions, Place::Database(&database))?;
-    let user = call.engine.find_user(&database, path.user).map_err(owner_fault)?.resource;
-    let page = call.engine.list_permissions(pass, &user, &asked.page())?;
+    let pass = call.read_catalog(Permissions { database: &database })?;
+    let user = call.engine.find_user(&pass.users(), path.user).map_err(owner_fault)?;
+    let Page { items, continuation } = call.engine.list_permissions(&pass, &user, &asked.page())?;
+    let with_token = |permission: Arc<Permission>| {
+        call.engine.permission_token(&pass, &permission, life).map(|token| (permission, token))
+    };
+    let items = items.into_iter().map(with_token).collect::<Result<_, Fault>>()?;
+    let page = Page { items, continuation };
     let rid = user.rid().text();
     let list = List { parent_rid: rid.as_str(), envelope: "Permissions" };
-    let resource = |permission: &Arc<Permission>| {
-        let token = call.engine.permission_token(permission, life);
-        small_resources::permission(&database, &user, permission, &token)
+    let resource = |(permission, token): &(Arc<Permission>, String)| {
+        small_resources::permission(&database, &user, permission, token)
     };
     asked.answer(call, list, page, resource).await
 }

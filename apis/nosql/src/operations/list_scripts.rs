@@ -6,7 +6,7 @@ use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
 use crate::wire::small_resources;
-use engine::{Action, Place, Reach};
+use engine::{Action, Scripts};
 use model::ScriptKind;
 
 pub(super) async fn perform(
@@ -16,8 +16,8 @@ pub(super) async fn perform(
 ) -> Result<Reply, Refusal> {
     let asked = call.asked().await?;
     let container = call.owner(path, Action::ReadMetadata)?.resource;
-    let pass = call.read_catalog(Action::ReadMetadata, Place::Container(&container, Reach::Scripts(kind)))?;
-    let page = call.engine.list_scripts(pass, &container, kind, &asked.page())?;
+    let pass = call.read_catalog(Scripts { container: &container, kind })?;
+    let page = call.engine.list_scripts(&pass, &asked.page())?;
     let rid = container.rid().text();
     let list = List { parent_rid: rid.as_str(), envelope: envelope(kind) };
     asked.answer(call, list, page, |script| small_resources::script(&container, kind, script)).await

@@ -57,7 +57,6 @@ mod replace_permission;
 mod replace_script;
 mod replace_user;
 mod scope;
-mod script;
 mod sender;
 mod steps;
 
@@ -72,8 +71,8 @@ use crate::wire::reply::Reply;
 use crate::wire::{definition, headers, names};
 use bytes::Bytes;
 use engine::{
-    Action, Addressed, AdminPass, CatalogPass, Container, Creation, Database, Engine, LARGE_TEXT_BYTES,
-    MemoryHolder, PageRequest, Place, Principal, Reach, ReadPass, Sought, WritePass,
+    Action, Addressed, AdminPass, CatalogPass, Container, Creation, Database, Engine, Guarded, Keyed,
+    LARGE_TEXT_BYTES, MemoryHolder, PageRequest, Place, Principal, WritePass,
 };
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
@@ -172,34 +171,24 @@ impl Call<'_> {
         &self.parts.headers
     }
 
-    /// Leave to read the catalog.
-    fn read_catalog(&self, action: Action, place: Place<'_>) -> Result<CatalogPass, AccessFault> {
-        self.engine.access().read_catalog(&self.principal, action, place)
+    /// Refuses a caller who may not do `action` at `place`.
+    fn authorise(&self, action: Action, place: Place<'_>) -> Result<(), AccessFault> {
+        self.engine.access().authorise(&self.principal, action, place)
     }
 
-    /// Leave to change the catalog.
-    fn change_catalog(&self, action: Action, place: Place<'_>) -> Result<AdminPass, AccessFault> {
-        self.engine.access().change_catalog(&self.principal, action, place)
+    /// Permission to read a resource of the catalog.
+    fn read_catalog<R: Guarded>(&self, resource: R) -> Result<CatalogPass<R>, AccessFault> {
+        self.engine.access().read_catalog(&self.principal, resource)
     }
 
-    /// Leave to read documents.
-    fn read<'a>(
-        &'a self,
-        action: Action,
-        container: &'a Container,
-        reach: Reach<'_>,
-    ) -> Result<ReadPass<'a>, AccessFault> {
-        self.engine.access().read(&self.principal, action, container, reach)
+    /// Permission to change a resource of the catalog.
+    fn change_catalog<R: Guarded>(&self, resource: R) -> Result<AdminPass<R>, AccessFault> {
+        self.engine.access().change_catalog(&self.principal, resource)
     }
 
-    /// Leave to change documents.
-    fn write<'a>(
-        &self,
-        actions: &[Action],
-        container: &'a Container,
-        reach: Reach<'_>,
-    ) -> Result<WritePass<'a>, AccessFault> {
-        self.engine.access().write(&self.principal, actions, container, reach)
+    /// Permission to change a document.
+    fn write<'a>(&self, keyed: Keyed<'a>) -> Result<WritePass<'a>, AccessFault> {
+        self.engine.access().write(&self.principal, keyed)
     }
 
     /// Who the memory of its body and its answer is charged to.
@@ -240,10 +229,7 @@ impl Call<'_> {
 
     /// The database that the request is about, for a caller who may know of it.
     fn database(&self, segment: &str, action: Action) -> Result<Arc<Database>, Fault> {
-        let sought = Sought { database: segment, container: None };
-        let found = self.engine.find_database(segment).map(|found| found.resource);
-        let access = self.engine.access();
-        access.reveal(&self.principal, action, sought, found, |database| Place::Database(database))
+        self.engine.find_database(&self.principal, action, segment)
     }
 
     /// The database below which the request is at work.
@@ -253,12 +239,7 @@ impl Call<'_> {
 
     /// The container that the request is about, for a caller who may know of it.
     fn container(&self, path: ContainerPath<'_>, action: Action) -> Result<Addressed<Arc<Container>>, Fault> {
-        let sought = Sought { database: path.database, container: Some(path.container) };
-        let found = self.engine.find_container(path.database, path.container);
-        let access = self.engine.access();
-        access.reveal(&self.principal, action, sought, found, |found| {
-            Place::Container(&found.resource, Reach::Whole)
-        })
+        self.engine.find_container(&self.principal, action, path.database, path.container)
     }
 
     /// The container whose data the request is about. Its absence is told apart from that of the data.
@@ -266,7 +247,7 @@ impl Call<'_> {
         let found = self.container(path, action).map_err(owner_fault)?;
         let intended = headers::text(self.headers(), &names::INTENDED_CONTAINER_RID)?;
         if let Some(intended) =
-            intended.filter(|intended| intended.as_bytes() != ContainerLinks::of(&found.resource).rid)
+            intended.filter(|intended| *intended.as_bytes() != ContainerLinks::of(&found.resource).rid)
         {
             let (intended, actual) = (intended.to_owned(), found.resource.rid().to_string());
             return Err(WireFault::ContainerChanged { intended, actual }.into());

@@ -6,7 +6,7 @@ use crate::faults::Refusal;
 use crate::route::DocumentPath;
 use crate::wire::headers;
 use crate::wire::reply::Reply;
-use engine::{Action, Keyed, Reach};
+use engine::{Action, Keyed, Place, Reach};
 use plan::{Mutation, Operation};
 
 pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<Reply, Refusal> {
@@ -17,10 +17,10 @@ pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<R
     let key = required_key(call, container)?;
     let target = target(&owner, path.document);
     let reach = Reach::Document { key: Some(&key), target: &target };
-    let pass = call.write(&[Action::ReplaceDocument], container, reach)?;
+    call.authorise(Action::ReplaceDocument, Place::Container(container, reach))?;
     let Patch { operations, filter } = patch(container, &call.body)?;
     let mutation = Mutation::Patch { target, operations, condition, filter };
     let keyed = Keyed::new(container, Some(key), Operation::Write(mutation))?;
-    let receipt = call.engine.write(pass, keyed).await?;
+    let receipt = call.engine.write(call.write(keyed)?).await?;
     written(call, container, receipt)
 }

@@ -8,7 +8,7 @@ use engine::{Action, Place, Reach};
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let container = call.owner(path, Action::ReadConflicts)?.resource;
-    call.read_catalog(Action::ReadConflicts, Place::Container(&container, Reach::Whole))?;
+    call.authorise(Action::ReadConflicts, Place::Container(&container, Reach::Whole))?;
     if !call.is_query()? {
         return Err(not_supported("a POST to conflicts that is no query").into());
     }

@@ -31,11 +31,10 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let session = headers::session(call.headers())?;
     let Resumable { query, bound_to } = call.query().await?;
     let scope = scope_of(call, &container, &query).await?;
-    let pass = call.read(Action::QueryDocuments, &container, scope::reach(&scope))?;
+    let pass = call.engine.access().query_documents(&call.principal, &container, scope)?;
     let request = QueryRequest {
         query,
         bound_to,
-        scope,
         items_max: page.items_max,
         continuation: page.continuation,
         session,

@@ -6,7 +6,7 @@ use crate::wire::reply::Reply;
 use engine::{Action, Place};
 
 pub(super) async fn perform(call: &Call<'_>) -> Result<Reply, Refusal> {
-    call.read_catalog(Action::ReadMetadata, Place::Account)?;
+    call.authorise(Action::ReadMetadata, Place::Account)?;
     if !call.is_query()? {
         return Err(not_supported("a POST to offers that is no query").into());
     }

@@ -23,7 +23,7 @@ const QUERY_ENGINE: &str = "{\"maxSqlQueryInputLength\":262144,\"maxJoinsPerSqlQ
 const HOST_BYTES_MAX: usize = 255;
 
 pub(super) fn perform(call: &Call<'_>) -> Result<Reply, Refusal> {
-    call.read_catalog(Action::ReadAccount, Place::Account)?;
+    call.authorise(Action::ReadAccount, Place::Account)?;
     let endpoint = endpoint(call)?;
     let id = account_id(&endpoint);
     let locations = json!([{ "name": "Local", "databaseAccountEndpoint": endpoint }]);

@@ -9,6 +9,6 @@ use model::MissingFault;
 
 pub(super) fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let container = call.owner(path, Action::ReadConflicts)?.resource;
-    call.read_catalog(Action::ReadConflicts, Place::Container(&container, Reach::Whole))?;
+    call.authorise(Action::ReadConflicts, Place::Container(&container, Reach::Whole))?;
     Err(MissingFault::Resource.into())
 }

@@ -5,7 +5,7 @@ use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
 use crate::wire::{headers, names, resources};
-use engine::{Action, ContainerUsage, Place, Reach};
+use engine::{Action, ContainerUsage};
 use http::StatusCode;
 use model::ScriptKind;
 use model::limits::{ITEM_BYTES_MAX, PARTITION_BYTES_MAX};
@@ -13,15 +13,15 @@ use model::limits::{ITEM_BYTES_MAX, PARTITION_BYTES_MAX};
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let wants_usage = headers::flag(call.headers(), &names::POPULATE_QUOTA)?;
     let container = call.container(path, Action::ReadMetadata)?.resource;
-    let pass = call.read_catalog(Action::ReadMetadata, Place::Container(&container, Reach::Whole))?;
+    let pass = call.read_catalog(&*container)?;
     let resource = resources::container(&container);
     let mut reply = resource_reply(StatusCode::OK, CATALOG_READ, &resource, container.etag());
     reply.owner(&container);
     if wants_usage {
-        let usage = call.engine.container_usage(pass, &container).await?;
+        let usage = call.engine.container_usage(&pass).await?;
         reply.text(&names::RESOURCE_QUOTA, quota(&usage));
         reply.text(&names::RESOURCE_USAGE, used(&usage));
-        reply.number(&names::INDEX_PROGRESS, call.engine.index_progress(&container).await?);
+        reply.number(&names::INDEX_PROGRESS, call.engine.index_progress(&pass).await?);
     }
     Ok(reply)
 }

@@ -9,7 +9,7 @@ use http::StatusCode;
 
 pub(super) fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal> {
     let database = call.database(database, Action::ReadMetadata)?;
-    call.read_catalog(Action::ReadMetadata, Place::Database(&database))?;
+    call.authorise(Action::ReadMetadata, Place::Database(&database))?;
     let body = resources::text(&resources::database(&database));
     let mut reply = Reply::json(StatusCode::OK, CATALOG_READ, body);
     reply.etag(database.etag());

@@ -6,7 +6,7 @@ use crate::faults::Refusal;
 use crate::route::DocumentPath;
 use crate::wire::headers;
 use crate::wire::reply::Reply;
-use engine::{Action, DocumentAddress, Reach, ReadOptions};
+use engine::{Action, DocumentAddress, ReadOptions};
 use http::StatusCode;
 use plan::Outcome;
 
@@ -14,15 +14,13 @@ pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<R
     let owner = call.owner(path.container, Action::ReadDocument)?;
     let container = &owner.resource;
     let key = required_key(call, container)?;
-    let target = target(&owner, path.document);
-    let reach = Reach::Document { key: Some(&key), target: &target };
-    let pass = call.read(Action::ReadDocument, container, reach)?;
-    let address = DocumentAddress { key: Some(key), target };
+    let address = DocumentAddress { key, target: target(&owner, path.document) };
+    let pass = call.engine.access().read_document(&call.principal, container, address)?;
     let options = ReadOptions {
         condition: headers::read_condition(call.headers())?,
         session: headers::session(call.headers())?,
     };
-    let receipt = call.engine.read(pass, address, &options).await?;
+    let receipt = call.engine.read(pass, &options).await?;
     let mut reply = match &receipt.outcome {
         Outcome::NotModified(etag) => {
             let mut reply = Reply::empty(StatusCode::NOT_MODIFIED, receipt.charge);

@@ -5,16 +5,16 @@ use crate::faults::Refusal;
 use crate::route::PermissionPath;
 use crate::wire::reply::Reply;
 use crate::wire::{headers, small_resources};
-use engine::{Action, Place};
+use engine::{Action, Permissions};
 use http::StatusCode;
 
 pub(super) fn perform(call: &Call<'_>, path: PermissionPath<'_>) -> Result<Reply, Refusal> {
     let life = headers::token_life(call.headers())?;
     let database = call.owner_database(path.user.database, Action::ReadPermissions)?;
-    call.read_catalog(Action::ReadPermissions, Place::Database(&database))?;
-    let user = call.engine.find_user(&database, path.user.user).map_err(owner_fault)?.resource;
-    let permission = call.engine.find_permission(&user, path.permission)?.resource;
-    let token = call.engine.permission_token(&permission, life);
+    let pass = call.read_catalog(Permissions { database: &database })?;
+    let user = call.engine.find_user(&pass.users(), path.user.user).map_err(owner_fault)?;
+    let permission = call.engine.find_permission(&pass, &user, path.permission)?;
+    let token = call.engine.permission_token(&pass, &permission, life)?;
     let resource = small_resources::permission(&database, &user, &permission, &token);
     Ok(resource_reply(StatusCode::OK, CATALOG_READ, &resource, permission.etag()))
 }

@@ -1,6 +1,5 @@
 //! `GET …/sprocs/{id}`, `…/triggers/{id}`, `…/udfs/{id}`
 
-use super::script::NamedScript;
 use super::{CATALOG_READ, Call, resource_reply};
 use crate::faults::Refusal;
 use crate::route::ScriptPath;
@@ -10,9 +9,9 @@ use engine::Action;
 use http::StatusCode;
 
 pub(super) fn perform(call: &Call<'_>, path: ScriptPath<'_>) -> Result<Reply, Refusal> {
-    let named = NamedScript::of(call, &path, Action::ReadMetadata)?;
-    call.read_catalog(Action::ReadMetadata, named.place())?;
-    let script = named.script()?;
-    let resource = small_resources::script(&named.container, named.kind, &script);
+    let container = call.owner(path.container, Action::ReadMetadata)?.resource;
+    let pass = call.read_catalog(call.engine.named_script(&container, path.kind, path.script))?;
+    let script = call.engine.find_script(&pass)?;
+    let resource = small_resources::script(&container, path.kind, &script);
     Ok(resource_reply(StatusCode::OK, CATALOG_READ, &resource, script.etag()))
 }

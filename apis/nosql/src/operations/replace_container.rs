@@ -6,17 +6,17 @@ use crate::lower::check_computed_properties;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
 use crate::wire::{definition, headers, resources};
-use engine::{Action, Place, Reach};
+use engine::Action;
 use http::StatusCode;
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let condition = headers::write_condition(call.headers())?;
     let container = call.container(path, Action::ChangeMetadata)?.resource;
-    let pass = call.change_catalog(Action::ChangeMetadata, Place::Container(&container, Reach::Whole))?;
+    let pass = call.change_catalog(&*container)?;
     let body = call.json_body()?;
     check_computed_properties(&body)?;
     let change = definition::container::read_change(container.definition(), &body)?;
-    let container = call.engine.replace_container(pass, &container, change, &condition).await?;
+    let container = call.engine.replace_container(pass, change, &condition).await?;
     let body = resources::text(&resources::container(&container));
     let mut reply = Reply::json(StatusCode::OK, CATALOG_WRITE, body);
     reply.etag(container.etag());

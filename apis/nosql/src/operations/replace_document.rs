@@ -6,7 +6,7 @@ use crate::faults::Refusal;
 use crate::route::DocumentPath;
 use crate::wire::headers;
 use crate::wire::reply::Reply;
-use engine::{Action, Container, Keyed, Reach};
+use engine::{Action, Container, Keyed, Place, Reach};
 use model::PartitionKey;
 use plan::{Item, Mutation, Operation, Rename, Target};
 
@@ -18,12 +18,12 @@ pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<R
     let key = required_key(call, container)?;
     let target = target(&owner, path.document);
     let reach = Reach::Document { key: Some(&key), target: &target };
-    let pass = call.write(&[Action::ReplaceDocument], container, reach)?;
+    call.authorise(Action::ReplaceDocument, Place::Container(container, reach))?;
     let item = item(&call.body)?;
     let rename = rename(call, container, &key, &target, &item);
     let mutation = Mutation::Replace { target, item, condition, rename };
     let keyed = Keyed::new(container, Some(key), Operation::Write(mutation))?;
-    let receipt = call.engine.write(pass, keyed).await?;
+    let receipt = call.engine.write(call.write(keyed)?).await?;
     written(call, container, receipt)
 }
 
@@ -43,8 +43,8 @@ fn rename(
         return Rename::Refused;
     }
     let reach = Reach::Document { key: Some(key), target: &moved };
-    match call.write(&[Action::ReplaceDocument], container, reach) {
-        Ok(_) => Rename::Allowed,
+    match call.authorise(Action::ReplaceDocument, Place::Container(container, reach)) {
+        Ok(()) => Rename::Allowed,
         Err(_) => Rename::Refused,
     }
 }

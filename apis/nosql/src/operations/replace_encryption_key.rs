@@ -5,14 +5,14 @@ use crate::faults::Refusal;
 use crate::route::EncryptionKeyPath;
 use crate::wire::reply::Reply;
 use crate::wire::{definition, headers, small_resources};
-use engine::{Action, Place};
+use engine::Action;
 use http::StatusCode;
 
 pub(super) async fn perform(call: &Call<'_>, path: EncryptionKeyPath<'_>) -> Result<Reply, Refusal> {
     let condition = headers::write_condition(call.headers())?;
     let database = call.owner_database(path.database, Action::ChangeMetadata)?;
-    let pass = call.change_catalog(Action::ChangeMetadata, Place::Database(&database))?;
-    let key = call.engine.find_encryption_key(&database, path.key)?.resource;
+    let pass = call.change_catalog(&*database)?;
+    let key = call.engine.find_encryption_key(&pass.reading(), path.key)?;
     let definition = definition::encryption_key::read(&call.json_body()?)?;
     let key = call.engine.replace_encryption_key(pass, &key, definition, &condition).await?;
     let resource = small_resources::encryption_key(&database, &key);

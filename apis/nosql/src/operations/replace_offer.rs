@@ -5,20 +5,20 @@ use super::{CATALOG_WRITE, Call};
 use crate::faults::{NosqlFault, Refusal, WireFault};
 use crate::wire::reply::Reply;
 use crate::wire::{definition, headers, links, names};
-use engine::{Action, Offer, Place};
+use engine::{Account, Offer};
 use model::{RequestFault, ThroughputChange};
 use serde_json::Value as Json;
 
 pub(super) async fn perform(call: &Call<'_>, rid: &str) -> Result<Reply, Refusal> {
     let condition = headers::write_condition(call.headers())?;
-    let admin = call.change_catalog(Action::ChangeMetadata, Place::Account)?;
-    let pass = call.read_catalog(Action::ReadMetadata, Place::Account)?;
-    let offer = call.engine.find_offer(pass, rid)?;
+    let admin = call.change_catalog(Account)?;
+    let pass = call.read_catalog(Account)?;
+    let offer = call.engine.find_offer(&pass, rid)?;
     let body = call.json_body()?;
     check_identity(&offer, &body)?;
     let wanted = wanted(call, &body)?;
     let offer = call.engine.replace_offer(admin, &offer, wanted, &condition).await?;
-    Ok(offer_reply(call, &offer, CATALOG_WRITE))
+    Ok(offer_reply(call, &pass, &offer, CATALOG_WRITE))
 }
 
 /// Clients send the offer that they have read; it must be this one.

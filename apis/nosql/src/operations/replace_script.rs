@@ -1,6 +1,5 @@
 //! `PUT …/sprocs/{id}`, `…/triggers/{id}`, `…/udfs/{id}`
 
-use super::script::NamedScript;
 use super::{CATALOG_WRITE, Call, resource_reply};
 use crate::faults::Refusal;
 use crate::route::ScriptPath;
@@ -11,11 +10,12 @@ use http::StatusCode;
 
 pub(super) async fn perform(call: &Call<'_>, path: ScriptPath<'_>) -> Result<Reply, Refusal> {
     let condition = headers::write_condition(call.headers())?;
-    let named = NamedScript::of(call, &path, Action::ChangeMetadata)?;
-    let pass = call.change_catalog(Action::ChangeMetadata, named.place())?;
-    let script = named.script()?;
-    let definition = definition::script::read(named.kind, &call.json_body()?)?;
-    let script = call.engine.replace_script(pass, named.kind, &script, definition, &condition).await?;
-    let resource = small_resources::script(&named.container, named.kind, &script);
+    let container = call.owner(path.container, Action::ChangeMetadata)?.resource;
+    let pass = call.change_catalog(call.engine.named_script(&container, path.kind, path.script))?;
+    // That it is absent is told before what is wrong with the body.
+    call.engine.find_script(&pass.reading())?;
+    let definition = definition::script::read(path.kind, &call.json_body()?)?;
+    let script = call.engine.replace_script(pass, definition, &condition).await?;
+    let resource = small_resources::script(&container, path.kind, &script);
     Ok(resource_reply(StatusCode::OK, CATALOG_WRITE, &resource, script.etag()))
 }

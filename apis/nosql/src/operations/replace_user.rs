@@ -5,14 +5,14 @@ use crate::faults::Refusal;
 use crate::route::UserPath;
 use crate::wire::reply::Reply;
 use crate::wire::{headers, small_resources};
-use engine::{Action, Place};
+use engine::{Action, Users};
 use http::StatusCode;
 
 pub(super) async fn perform(call: &Call<'_>, path: UserPath<'_>) -> Result<Reply, Refusal> {
     let condition = headers::write_condition(call.headers())?;
     let database = call.owner_database(path.database, Action::ChangePermissions)?;
-    let pass = call.change_catalog(Action::ChangePermissions, Place::Database(&database))?;
-    let user = call.engine.find_user(&database, path.user)?.resource;
+    let pass = call.change_catalog(Users { database: &database })?;
+    let user = call.engine.find_user(&pass.reading(), path.user)?;
     let user = call.engine.replace_user(pass, &user, &call.name_in_body()?, &condition).await?;
     let resource = small_resources::user(&database, &user);
     Ok(resource_reply(StatusCode::OK, CATALOG_WRITE, &resource, user.etag()))

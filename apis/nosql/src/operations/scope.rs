@@ -4,7 +4,7 @@ use super::Call;
 use super::document::header_key;
 use crate::faults::{NosqlFault, WireFault};
 use crate::wire::{headers, names};
-use engine::{Container, Reach, Scope};
+use engine::{Container, Scope};
 use http::HeaderMap;
 use model::{EffectiveKey, EffectiveRange, PartitionOrdinal};
 
@@ -18,14 +18,6 @@ pub(super) fn of_headers(call: &Call<'_>, container: &Container) -> Result<Optio
         (Some(ordinal), part) => Ok(Some(Scope::Range(ordinal, part))),
         (None, None) => Ok(None),
         (None, Some(hashes)) => Ok(Some(Scope::Hashes(hashes))),
-    }
-}
-
-/// What a caller must be allowed to see.
-pub(super) fn reach(scope: &Scope) -> Reach<'_> {
-    match scope {
-        Scope::Key(key) => Reach::LogicalPartition(key),
-        Scope::Container | Scope::Range(..) | Scope::Hashes(_) => Reach::Whole,
     }
 }
 

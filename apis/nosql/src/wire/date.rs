@@ -1,9 +1,29 @@
 //! HTTP dates, as every signed request carries one.
 
+use std::cell::Cell;
 use std::time::{Duration, UNIX_EPOCH};
+
+/// Bytes of a date in the form that all SDKs send: `Thu, 27 Apr 2017 00:51:12 GMT`.
+const DATE_BYTES: usize = 29;
+
+thread_local! {
+    /// The date that was parsed last. A date has whole seconds, so under load nearly all requests send the same text.
+    static LAST: Cell<([u8; DATE_BYTES], u64)> = const { Cell::new(([0; DATE_BYTES], 0)) };
+}
 
 /// Seconds since 1970 at a date, in any letter case; `None` for what is no date.
 pub(crate) fn parse(text: &str) -> Option<u64> {
+    let Ok(bytes) = <[u8; DATE_BYTES]>::try_from(text.as_bytes()) else { return parse_any(text) };
+    let (last, seconds) = LAST.get();
+    if bytes == last {
+        return Some(seconds);
+    }
+    let seconds = parse_any(text)?;
+    LAST.set((bytes, seconds));
+    Some(seconds)
+}
+
+fn parse_any(text: &str) -> Option<u64> {
     let time = httpdate::parse_http_date(text).or_else(|_| httpdate::parse_http_date(&capitalised(text)));
     time.ok()?.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs())
 }
@@ -56,6 +76,8 @@ mod tests {
             "Thu Apr 27 00:51:12 2017",
         ] {
             assert_eq!(parse(date), seconds, "{date}");
+            assert_eq!(parse(date), seconds, "{date}, again");
+            assert_eq!(parse("Thu, 27 Apr 2017 00:51:13 GMT"), Some(1_493_254_273));
         }
     }
 }

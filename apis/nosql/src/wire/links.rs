@@ -1,19 +1,19 @@
 //! Links of resources by RIDs and by names, as answers carry them.
 
 use super::percent;
-use bytes::Bytes;
 use engine::Container;
+use http::HeaderValue;
 use model::{Rid, ScriptKind};
 
 /// The links of a container. Every answer about its documents carries them, so they are made once.
 #[derive(Debug)]
 pub(crate) struct ContainerLinks {
     /// The text of its RID.
-    pub(crate) rid: Bytes,
+    pub(crate) rid: HeaderValue,
     /// `dbs/…/colls/…/` by RIDs.
     pub(crate) rid_path: String,
     /// `dbs/…/colls/…` by names. Names are any text, the path is ASCII: what is not is percent-encoded.
-    pub(crate) name_path: Bytes,
+    pub(crate) name_path: HeaderValue,
 }
 
 impl ContainerLinks {
@@ -22,16 +22,38 @@ impl ContainerLinks {
         container.derived().get_or_make(|| {
             let name_path = format!("dbs/{}/colls/{}", container.database().id(), container.id());
             ContainerLinks {
-                rid: container.rid().to_string().into(),
+                rid: header_value(container.rid().to_string()),
                 rid_path: container_path(container.database().rid(), container.rid()),
-                name_path: percent::encoded(&name_path).into_owned().into(),
+                name_path: header_value(percent::encoded(&name_path).into_owned()),
             }
         })
     }
 }
 
+/// A value that is checked once, not in every answer. Links are ASCII, so it is never empty.
+fn header_value(text: String) -> HeaderValue {
+    HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static(""))
+}
+
 fn container_path(database: Rid, container: Rid) -> String {
     format!("dbs/{database}/colls/{container}/")
+}
+
+/// The link of the document with this RID, as in its `_self`.
+pub fn document_link(rid: Rid) -> String {
+    match rid {
+        Rid::Document(database, container, _) => {
+            let owner = container_path(Rid::Database(database), Rid::Container(database, container));
+            format!("{owner}docs/{rid}/")
+        }
+        Rid::Database(_)
+        | Rid::Container(..)
+        | Rid::Range(..)
+        | Rid::DatabaseChild(..)
+        | Rid::Permission(..)
+        | Rid::Script(..)
+        | Rid::Offer(_) => rid.to_string(),
+    }
 }
 
 /// The segment of scripts of a kind in paths and links.

@@ -33,9 +33,9 @@ pub(crate) struct Reply {
 /// The text of a header.
 #[derive(Debug)]
 enum Text {
-    /// Part of the program.
+    /// Part of the program, or made before.
     Fixed(HeaderValue),
-    /// Held by others too.
+    /// Made for this answer.
     Shared(Bytes),
     /// These of the answer's bytes.
     Written(Range<usize>),
@@ -125,8 +125,8 @@ impl Reply {
     /// Adds the container that a session token belongs to; without it clients keep no session.
     pub(crate) fn owner(&mut self, container: &Container) {
         let links = ContainerLinks::of(container);
-        self.headers.push((&names::ALT_CONTENT_PATH, Text::Shared(links.name_path.clone())));
-        self.headers.push((&names::CONTENT_PATH, Text::Shared(links.rid.clone())));
+        self.headers.push((&names::ALT_CONTENT_PATH, Text::Fixed(links.name_path.clone())));
+        self.headers.push((&names::CONTENT_PATH, Text::Fixed(links.rid.clone())));
     }
 
     /// Adds what the client has now seen of a partition of `container`.

@@ -62,6 +62,7 @@ impl Client {
         let engine_options = EngineOptions {
             keys: vec![AccountKey::new(KEY)],
             computed_reader: nosql::read_computed_property,
+            document_link: nosql::document_link,
             ..EngineOptions::default()
         };
         let ambient = Arc::new(Still::default());

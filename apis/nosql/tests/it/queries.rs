@@ -56,6 +56,17 @@ async fn paged(client: &Client, call: Call, size: usize) -> Vec<Json> {
 }
 
 #[tokio::test]
+async fn a_query_sees_an_item_as_it_is_read() {
+    let client = Client::with_container().await;
+    let made = client.put_item("1", "a").await.json();
+    // The item is a part of the row, so the evaluator adds the system properties, not the writer of items.
+    let found = rows(&client.send(query("SELECT VALUE [c, c._self] FROM c")).await);
+    assert_eq!(found, [json!([made, made["_self"]])]);
+    let names = |item: &Json| item.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&found[0][0]), names(&made));
+}
+
+#[tokio::test]
 async fn whole_items_come_as_they_are_read() {
     let client = filled().await;
     let found = rows(&client.send(query("SELECT * FROM c WHERE c.id = '07'")).await);

@@ -142,7 +142,7 @@ pub enum Reach<'a> {
 
 /// What a request looks for, by the names in its path. It may not be there.
 #[derive(Clone, Copy, Debug)]
-pub struct Sought<'a> {
+pub(crate) struct Sought<'a> {
     /// The database.
     pub database: &'a str,
     /// The container, if it is about one.

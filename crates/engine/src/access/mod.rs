@@ -1,29 +1,40 @@
 //! Who may do what: credentials become principals, and principals get the passes that the façade asks for.
 //!
 //! Every question goes through [`Access::authorise`], which denies unless a right says otherwise. A pass can only be
-//! made here, so code that skipped the check does not compile. Knows no header or URL: an API builds the text that
-//! was signed and hands it in.
+//! made here and carries what it is for, so code that skipped the check or uses another address does not compile
+//! (`forbidden.rs` has the proof). An API builds the text that was signed and hands it in.
 
 mod action;
 mod bearer;
+mod forbidden;
 mod grant;
 mod keys;
+mod pass;
 mod roles;
 mod token;
 
-pub use action::{Action, Place, Reach, Sought};
+pub(crate) use action::Sought;
+pub use action::{Action, Place, Reach};
 pub use bearer::{Identity, IdentityOptions};
 pub use grant::Grant;
 pub(crate) use grant::{GrantScope, Named};
 pub use keys::{AccountKey, KeyFingerprint, KeyName, KeyUse};
+pub(crate) use pass::check_parent;
+pub use pass::{
+    Account, AdminPass, BatchPass, CatalogPass, DocumentPass, DocumentsPass, ExecutePass, FeedPass, Guarded,
+    LogicalPartitionPass, Permissions, QueryPass, Scripts, Users, WritePass,
+};
 pub use roles::{Assignee, RoleAssignment, RoleDefinition, RoleTable};
 
-use crate::catalog::{Container, Permission};
+use crate::catalog::{Container, NamedScript, Permission};
+use crate::documents::{DocumentAddress, Keyed};
 use crate::engine::Engine;
+use crate::feed::Scope;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use foldhash::fast::FixedState;
 use keys::KeyRing;
-use model::{AccessFault, BearerFault, Fault, ResourceNumber, TokenLife};
+use model::{AccessFault, BearerFault, Fault, PartitionKey, ResourceNumber, TokenLife};
+use plan::Operation;
 use roles::RoleRights;
 use std::hash::BuildHasher as _;
 use std::sync::Arc;
@@ -80,28 +91,6 @@ impl Principal {
     pub(crate) fn caller_hash(&self) -> u64 {
         FixedState::default().hash_one(self.caller())
     }
-}
-
-/// Leave to read the catalog: databases, containers, offers, ranges.
-#[derive(Debug)]
-pub struct CatalogPass(());
-
-/// Leave to change the catalog.
-#[derive(Debug)]
-pub struct AdminPass(());
-
-/// Leave to read documents of one container.
-#[derive(Debug)]
-pub struct ReadPass<'a> {
-    pub(crate) container: &'a Container,
-    /// Whose work it is.
-    pub(crate) principal: &'a Principal,
-}
-
-/// Leave to change documents of one container.
-#[derive(Debug)]
-pub struct WritePass<'a> {
-    pub(crate) container: &'a Container,
 }
 
 /// Checks credentials and hands out passes.
@@ -205,7 +194,7 @@ impl Access {
 
     /// What a request found, if `principal` may know whether it exists. To a caller with narrow rights what is absent
     /// looks like what is out of reach: asked before anything else about it can be told.
-    pub fn reveal<T>(
+    pub(crate) fn reveal<T>(
         &self,
         principal: &Principal,
         action: Action,
@@ -226,61 +215,142 @@ impl Access {
         found
     }
 
-    /// Leave to read the catalog at `place`.
-    pub fn read_catalog(
+    /// Permission to read a resource of the catalog.
+    pub fn read_catalog<R: Guarded>(
         &self,
         principal: &Principal,
-        action: Action,
-        place: Place<'_>,
-    ) -> Result<CatalogPass, AccessFault> {
-        self.authorise(principal, action, place).map(|()| CatalogPass(()))
+        resource: R,
+    ) -> Result<CatalogPass<R>, AccessFault> {
+        self.authorise(principal, R::READ, resource.place())?;
+        Ok(CatalogPass::new(resource))
     }
 
-    /// Leave to change the catalog at `place`.
-    pub fn change_catalog(
+    /// Permission to change a resource of the catalog.
+    pub fn change_catalog<R: Guarded>(
         &self,
         principal: &Principal,
-        action: Action,
-        place: Place<'_>,
-    ) -> Result<AdminPass, AccessFault> {
-        self.authorise(principal, action, place).map(|()| AdminPass(()))
+        resource: R,
+    ) -> Result<AdminPass<R>, AccessFault> {
+        self.authorise(principal, R::CHANGE, resource.place())?;
+        Ok(AdminPass::new(resource))
     }
 
-    /// Leave to read documents of `container`.
-    pub fn read<'a>(
+    /// Permission to execute a stored procedure.
+    pub fn execute<'a>(
+        &self,
+        principal: &Principal,
+        script: NamedScript<'a>,
+    ) -> Result<ExecutePass<'a>, AccessFault> {
+        self.authorise(principal, Action::ExecuteProcedure, script.place())?;
+        Ok(ExecutePass { script })
+    }
+
+    /// Permission to read one document of `container`.
+    pub fn read_document<'a>(
+        &self,
+        principal: &Principal,
+        container: &'a Container,
+        address: DocumentAddress,
+    ) -> Result<DocumentPass<'a>, AccessFault> {
+        self.authorise(principal, Action::ReadDocument, Place::Container(container, address.reach()))?;
+        Ok(DocumentPass { container, address })
+    }
+
+    /// Permission to read some documents of `container`, each of which the caller may read.
+    pub fn read_documents<'a>(
+        &self,
+        principal: &Principal,
+        container: &'a Container,
+        addresses: Vec<DocumentAddress>,
+    ) -> Result<DocumentsPass<'a>, AccessFault> {
+        for address in &addresses {
+            self.authorise(principal, Action::ReadDocument, Place::Container(container, address.reach()))?;
+        }
+        Ok(DocumentsPass { container, addresses })
+    }
+
+    /// Permission to list the documents of a scope.
+    pub fn list_documents<'a>(
+        &self,
+        principal: &Principal,
+        container: &'a Container,
+        scope: Scope,
+    ) -> Result<FeedPass<'a>, AccessFault> {
+        self.authorise(principal, Action::ListDocuments, Place::Container(container, scope.reach()))?;
+        Ok(FeedPass { container, scope })
+    }
+
+    /// Permission to query the documents of a scope.
+    pub fn query_documents<'a>(
         &self,
         principal: &'a Principal,
-        action: Action,
         container: &'a Container,
-        reach: Reach<'_>,
-    ) -> Result<ReadPass<'a>, AccessFault> {
-        let allowed = self.authorise(principal, action, Place::Container(container, reach));
-        allowed.map(|()| ReadPass { container, principal })
+        scope: Scope,
+    ) -> Result<QueryPass<'a>, AccessFault> {
+        self.authorise(principal, Action::QueryDocuments, Place::Container(container, scope.reach()))?;
+        Ok(QueryPass { container, principal, scope })
     }
 
-    /// Leave to do all of `actions` to documents of `container`; nobody gets leave to do nothing in particular.
-    pub fn write<'a>(
+    /// Permission to carry out an operation. Whoever may do it to one document only may do it to that one.
+    pub fn write<'a>(&self, principal: &Principal, keyed: Keyed<'a>) -> Result<WritePass<'a>, AccessFault> {
+        self.authorise(principal, keyed.action(), Place::Container(keyed.container(), keyed.reach()))?;
+        Ok(WritePass { keyed })
+    }
+
+    /// Permission to carry out an operation among others in one request, for those who may do it to every document
+    /// of the partition key.
+    pub fn write_in_bulk<'a>(
         &self,
         principal: &Principal,
-        actions: &[Action],
-        container: &'a Container,
-        reach: Reach<'_>,
+        keyed: Keyed<'a>,
     ) -> Result<WritePass<'a>, AccessFault> {
-        if actions.is_empty() {
+        let place = Place::Container(keyed.container(), Reach::LogicalPartition(keyed.key()));
+        self.authorise(principal, keyed.action(), place)?;
+        Ok(WritePass { keyed })
+    }
+
+    /// Permission to carry out all operations on documents of `key`; an empty list is refused.
+    pub fn batch<'a>(
+        &self,
+        principal: &Principal,
+        container: &'a Container,
+        key: PartitionKey,
+        operations: Vec<Operation>,
+    ) -> Result<BatchPass<'a>, AccessFault> {
+        if operations.is_empty() {
             return Err(AccessFault::NotPermitted { needed: "an operation" });
         }
-        for action in actions {
-            self.authorise(principal, *action, Place::Container(container, reach))?;
+        let place = Place::Container(container, Reach::LogicalPartition(&key));
+        for operation in &operations {
+            self.authorise(principal, Action::of_step(operation), place)?;
         }
-        Ok(WritePass { container })
+        Ok(BatchPass { container, key, operations })
+    }
+
+    /// Permission to delete all documents of `key`.
+    pub fn delete_logical_partition<'a>(
+        &self,
+        principal: &Principal,
+        container: &'a Container,
+        key: PartitionKey,
+    ) -> Result<LogicalPartitionPass<'a>, AccessFault> {
+        let place = Place::Container(container, Reach::LogicalPartition(&key));
+        self.authorise(principal, Action::DeleteDocument, place)?;
+        Ok(LogicalPartitionPass { container, key })
     }
 }
 
 impl Engine {
     /// A token by which its holder can do what `permission` grants, for a while.
-    pub fn permission_token(&self, permission: &Permission, life: TokenLife) -> String {
+    pub fn permission_token(
+        &self,
+        pass: &CatalogPass<Permissions<'_>>,
+        permission: &Permission,
+        life: TokenLife,
+    ) -> Result<String, Fault> {
+        pass.check_permission(permission)?;
         let expires = self.ambient.now_seconds().saturating_add(life.seconds());
-        self.access.token_key.load().seal(permission.number(), permission.stamp().change, expires)
+        Ok(self.access.token_key.load().seal(permission.number(), permission.stamp().change, expires))
     }
 
     /// Who holds the resource token `text`.

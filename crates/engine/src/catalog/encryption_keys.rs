@@ -1,9 +1,9 @@
 //! Client encryption keys of a database: kept for clients, meaningless here.
 
-use super::entries::{Addressed, Database, Page, PageRequest};
+use super::entries::{Database, Page, PageRequest};
 use super::shelf::Entry;
 use super::small::{Creation, Wanted};
-use crate::access::{AdminPass, CatalogPass};
+use crate::access::{AdminPass, CatalogPass, check_parent};
 use crate::engine::Engine;
 use model::{ClientEncryptionKeyDefinition, Fault, MissingFault, RequestFault, Rid};
 use plan::Condition;
@@ -16,20 +16,20 @@ impl Engine {
     /// Finds a key by name, or else by RID.
     pub fn find_encryption_key(
         &self,
-        database: &Database,
+        pass: &CatalogPass<&Database>,
         segment: &str,
-    ) -> Result<Addressed<Arc<ClientEncryptionKey>>, Fault> {
-        let found = self.catalog.state().shelves.encryption_keys.find(database.rid(), segment);
-        found.ok_or_else(|| MissingFault::Resource.into())
+    ) -> Result<Arc<ClientEncryptionKey>, Fault> {
+        let found = self.catalog.state().shelves.encryption_keys.find(pass.resource.rid(), segment);
+        found.map(|found| found.resource).ok_or_else(|| MissingFault::Resource.into())
     }
 
     /// Keeps a new key.
     pub async fn create_encryption_key(
         &self,
-        _pass: AdminPass,
-        database: &Database,
+        pass: AdminPass<&Database>,
         definition: ClientEncryptionKeyDefinition,
     ) -> Result<Arc<ClientEncryptionKey>, Fault> {
+        let database = pass.resource;
         let mut change = self.catalog.begin(self).await?;
         change.state.database(database.number()).ok_or(MissingFault::Owner)?;
         let id = definition.id().to_owned();
@@ -45,11 +45,12 @@ impl Engine {
     /// Replaces a key, which clients do when they wrap it anew; its name stays.
     pub async fn replace_encryption_key(
         &self,
-        _pass: AdminPass,
+        pass: AdminPass<&Database>,
         key: &ClientEncryptionKey,
         definition: ClientEncryptionKeyDefinition,
         condition: &Condition,
     ) -> Result<Arc<ClientEncryptionKey>, Fault> {
+        check_parent(key, pass.resource.rid())?;
         let mut change = self.catalog.begin(self).await?;
         let current = change.current_entry(|shelves| &mut shelves.encryption_keys, key, condition)?;
         if definition.id() != current.id() {
@@ -64,10 +65,10 @@ impl Engine {
     /// The keys of a database in order of creation.
     pub fn list_encryption_keys(
         &self,
-        _pass: CatalogPass,
-        database: &Database,
+        pass: &CatalogPass<&Database>,
         page: &PageRequest,
     ) -> Result<Page<Arc<ClientEncryptionKey>>, Fault> {
+        let database = pass.resource;
         let keys = self.catalog.state().shelves.encryption_keys.children(database.rid());
         self.page_of_entries(page, "clientencryptionkeys", database.rid(), keys)
     }

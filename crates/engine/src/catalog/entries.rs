@@ -208,9 +208,8 @@ impl Container {
         }
     }
 
-    /// Has its partitions keep the history of all versions for so long, until the container is loaded again. No
-    /// definition asks for that yet, since no request can read it.
-    pub fn keep_history(&self, seconds: Option<u64>) {
+    /// Has its partitions keep the history of all versions for so long.
+    pub(super) fn keep_history(&self, seconds: Option<u64>) {
         self.shape.keep_history(seconds);
     }
 

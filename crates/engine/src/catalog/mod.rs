@@ -23,14 +23,14 @@ pub use entries::{
     Addressed, Container, Database, Offer, OfferOwner, Page, PageRequest, PartitionRange, RangeFeed,
 };
 pub use permissions::{Permission, PermissionPart, PermissionResource, WantedPermission};
-pub use scripts::Script;
+pub use scripts::{NamedScript, Script};
 pub use shelf::Entry;
 pub use small::{Creation, Written};
 pub(crate) use state::{Catalog, CatalogState, Dropped};
 pub use usage::ContainerUsage;
 pub use users::User;
 
-use crate::access::{AdminPass, CatalogPass};
+use crate::access::{Account, Action, AdminPass, CatalogPass, Place, Principal, Reach, Sought};
 use crate::engine::Engine;
 use entries::ContainerParts;
 use model::{
@@ -46,28 +46,44 @@ const CONTAINERS_MAX: u32 = (1 << 31) - 1;
 const PARTITIONS_MAX: u64 = 1024;
 
 impl Engine {
-    /// Finds a database by name, or else by RID.
-    pub fn find_database(&self, segment: &str) -> Result<Addressed<Arc<Database>>, Fault> {
+    /// Finds a database by name, or else by RID, for a caller who may know of it and wants to do `action` there.
+    pub fn find_database(
+        &self,
+        principal: &Principal,
+        action: Action,
+        segment: &str,
+    ) -> Result<Arc<Database>, Fault> {
         let state = self.catalog.state();
-        let Addressed { resource, by_rid } = state.find_database(segment).ok_or(MissingFault::Resource)?;
-        Ok(Addressed { resource: Arc::clone(resource), by_rid })
+        let found = state.find_database(segment).map(|found| Arc::clone(found.resource));
+        let found = found.ok_or_else(|| MissingFault::Resource.into());
+        let sought = Sought { database: segment, container: None };
+        self.access.reveal(principal, action, sought, found, |database| Place::Database(database))
     }
 
-    /// Finds a container by names, or else by RIDs.
+    /// Finds a container by names, or else by RIDs, for a caller who may know of it and wants to do `action` there.
     pub fn find_container(
         &self,
+        principal: &Principal,
+        action: Action,
         database: &str,
         container: &str,
     ) -> Result<Addressed<Arc<Container>>, Fault> {
+        let sought = Sought { database, container: Some(container) };
         let state = self.catalog.state();
-        let database = state.find_database(database).ok_or(MissingFault::Owner)?;
-        state.find_container(database.resource, container).ok_or_else(|| MissingFault::Resource.into())
+        let found = match state.find_database(database) {
+            None => Err(MissingFault::Owner.into()),
+            Some(database) => state
+                .find_container(database.resource, container)
+                .ok_or_else(|| MissingFault::Resource.into()),
+        };
+        self.access
+            .reveal(principal, action, sought, found, |found| Place::Container(&found.resource, Reach::Whole))
     }
 
     /// Creates a database.
     pub async fn create_database(
         &self,
-        _pass: AdminPass,
+        _pass: AdminPass<Account>,
         id: &str,
         throughput: Option<Throughput>,
     ) -> Result<Arc<Database>, Fault> {
@@ -88,12 +104,11 @@ impl Engine {
     /// Deletes a database with all its containers.
     pub async fn delete_database(
         &self,
-        _pass: AdminPass,
-        database: &Database,
+        pass: AdminPass<&Database>,
         condition: &Condition,
     ) -> Result<(), Fault> {
         let mut change = self.catalog.begin(self).await?;
-        let current = change.state.database(database.number()).ok_or(MissingFault::Resource)?;
+        let current = change.state.database(pass.resource.number()).ok_or(MissingFault::Resource)?;
         check(condition, current.etag())?;
         for container in change.state.containers_of(&current) {
             change.drop_container(&container);
@@ -107,7 +122,7 @@ impl Engine {
     /// The databases in order of creation.
     pub fn list_databases(
         &self,
-        _pass: CatalogPass,
+        _pass: &CatalogPass<Account>,
         page: &PageRequest,
     ) -> Result<Page<Arc<Database>>, Fault> {
         let databases = self.catalog.state().databases();
@@ -117,13 +132,12 @@ impl Engine {
     /// Creates a container with as many partitions as its throughput asks for.
     pub async fn create_container(
         &self,
-        _pass: AdminPass,
-        database: &Database,
+        pass: AdminPass<&Database>,
         definition: ContainerDefinition,
         throughput: Option<Throughput>,
     ) -> Result<Arc<Container>, Fault> {
         let mut change = self.catalog.begin(self).await?;
-        let database = change.state.database(database.number()).ok_or(MissingFault::Owner)?;
+        let database = change.state.database(pass.resource.number()).ok_or(MissingFault::Owner)?;
         if change.state.find_container_by_name(&database, &definition.id).is_some() {
             return Err(ConflictFault::Id.into());
         }
@@ -150,13 +164,12 @@ impl Engine {
     /// Replaces a container's definition.
     pub async fn replace_container(
         &self,
-        _pass: AdminPass,
-        container: &Container,
+        pass: AdminPass<&Container>,
         wanted: ContainerChange,
         condition: &Condition,
     ) -> Result<Arc<Container>, Fault> {
         let mut change = self.catalog.begin(self).await?;
-        let current = change.state.container(container.number()).ok_or(MissingFault::Resource)?;
+        let current = change.state.container(pass.resource.number()).ok_or(MissingFault::Resource)?;
         check(condition, current.etag())?;
         let definition = wanted.applied(current.definition())?;
         let expiry_changed = definition.default_ttl != current.definition().default_ttl;
@@ -172,12 +185,11 @@ impl Engine {
     /// Deletes a container; its rows go in the background.
     pub async fn delete_container(
         &self,
-        _pass: AdminPass,
-        container: &Container,
+        pass: AdminPass<&Container>,
         condition: &Condition,
     ) -> Result<(), Fault> {
         let mut change = self.catalog.begin(self).await?;
-        let current = change.state.container(container.number()).ok_or(MissingFault::Resource)?;
+        let current = change.state.container(pass.resource.number()).ok_or(MissingFault::Resource)?;
         check(condition, current.etag())?;
         change.drop_container(&current);
         change.commit().await?;
@@ -188,18 +200,24 @@ impl Engine {
     /// The containers of a database in order of creation.
     pub fn list_containers(
         &self,
-        _pass: CatalogPass,
-        database: &Database,
+        pass: &CatalogPass<&Database>,
         page: &PageRequest,
     ) -> Result<Page<Arc<Container>>, Fault> {
+        let database = pass.resource;
         let context = format!("containers {}", database.number().0);
         let containers = self.catalog.state().containers_of(database);
         self.page_of(page, context.as_bytes(), containers, |container| container.number().0)
     }
 
     /// The partitions of a container as clients see them.
-    pub fn ranges(&self, _pass: CatalogPass, container: &Container) -> RangeFeed {
-        container.range_feed()
+    pub fn ranges(&self, pass: &CatalogPass<&Container>) -> RangeFeed {
+        pass.resource.range_feed()
+    }
+
+    /// Has the partitions keep the history of all versions for so many seconds, until the container is loaded again.
+    /// No definition asks for that yet, since no request can read it.
+    pub fn keep_history(&self, pass: &AdminPass<&Container>, seconds: Option<u64>) {
+        pass.resource.keep_history(seconds);
     }
 
     /// One page of a list that is sorted by `number`; the continuation is the last number given.

@@ -3,7 +3,7 @@
 use super::check;
 use super::entries::{Offer, Page, PageRequest};
 use super::state::CatalogState;
-use crate::access::{AdminPass, CatalogPass};
+use crate::access::{Account, AdminPass, CatalogPass};
 use crate::engine::Engine;
 use model::{Fault, MissingFault, Rid, ThroughputChange, ThroughputFloor};
 use plan::Condition;
@@ -11,25 +11,29 @@ use std::sync::Arc;
 
 impl Engine {
     /// Finds an offer by its RID.
-    pub fn find_offer(&self, _pass: CatalogPass, rid: &str) -> Result<Arc<Offer>, Fault> {
+    pub fn find_offer(&self, _pass: &CatalogPass<Account>, rid: &str) -> Result<Arc<Offer>, Fault> {
         self.catalog.state().find_offer(rid).ok_or_else(|| MissingFault::Resource.into())
     }
 
     /// The offers in order of creation.
-    pub fn list_offers(&self, _pass: CatalogPass, page: &PageRequest) -> Result<Page<Arc<Offer>>, Fault> {
+    pub fn list_offers(
+        &self,
+        _pass: &CatalogPass<Account>,
+        page: &PageRequest,
+    ) -> Result<Page<Arc<Offer>>, Fault> {
         let offers = self.catalog.state().offers();
         self.page_of(page, b"offers", offers, |offer| offer.number().0)
     }
 
     /// The least rate to which an offer can be changed.
-    pub fn offer_minimum(&self, offer: &Offer) -> u64 {
+    pub fn offer_minimum(&self, _pass: &CatalogPass<Account>, offer: &Offer) -> u64 {
         floor(&self.catalog.state(), offer).of(offer.throughput())
     }
 
     /// Changes the rate of an offer.
     pub async fn replace_offer(
         &self,
-        _pass: AdminPass,
+        _pass: AdminPass<Account>,
         offer: &Offer,
         wanted: ThroughputChange,
         condition: &Condition,

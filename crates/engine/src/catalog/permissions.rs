@@ -5,7 +5,7 @@ use super::shelf::Entry;
 use super::small::{Creation, Wanted, Written};
 use super::state::CatalogState;
 use super::users::User;
-use crate::access::{AdminPass, CatalogPass, Grant, GrantScope, Named};
+use crate::access::{AdminPass, CatalogPass, Grant, GrantScope, Named, Permissions, check_parent};
 use crate::engine::Engine;
 use model::{
     ConflictFault, Fault, KeyComponent, MissingFault, PermissionDefinition, RequestFault, Rid, ScriptKind,
@@ -51,19 +51,26 @@ pub enum PermissionPart<'a> {
 
 impl Engine {
     /// Finds a permission of `user` by name, or else by RID.
-    pub fn find_permission(&self, user: &User, segment: &str) -> Result<Addressed<Arc<Permission>>, Fault> {
+    pub fn find_permission(
+        &self,
+        pass: &CatalogPass<Permissions<'_>>,
+        user: &User,
+        segment: &str,
+    ) -> Result<Arc<Permission>, Fault> {
+        check_parent(user, pass.resource.database.rid())?;
         let found = self.catalog.state().shelves.permissions.find(user.rid(), segment);
-        found.ok_or_else(|| MissingFault::Resource.into())
+        found.map(|found| found.resource).ok_or_else(|| MissingFault::Resource.into())
     }
 
     /// Creates a permission for a resource that exists.
     pub async fn create_permission(
         &self,
-        _pass: AdminPass,
+        pass: AdminPass<Permissions<'_>>,
         user: &User,
         wanted: WantedPermission<'_>,
         creation: &Creation,
     ) -> Result<Written<Permission>, Fault> {
+        check_parent(user, pass.resource.database.rid())?;
         let mut change = self.catalog.begin(self).await?;
         change.state.shelves.users.get(user.number()).ok_or(MissingFault::Owner)?;
         let grant = resolved(&change.state, user, wanted)?;
@@ -83,12 +90,14 @@ impl Engine {
     /// Replaces a permission, which ends its tokens.
     pub async fn replace_permission(
         &self,
-        _pass: AdminPass,
+        pass: AdminPass<Permissions<'_>>,
         user: &User,
         permission: &Permission,
         wanted: WantedPermission<'_>,
         condition: &Condition,
     ) -> Result<Arc<Permission>, Fault> {
+        check_parent(user, pass.resource.database.rid())?;
+        check_parent(permission, user.rid())?;
         let mut change = self.catalog.begin(self).await?;
         let current = change.current_entry(|shelves| &mut shelves.permissions, permission, condition)?;
         let grant = resolved(&change.state, user, wanted)?;
@@ -102,20 +111,22 @@ impl Engine {
     /// Deletes a permission, which ends its tokens.
     pub async fn delete_permission(
         &self,
-        _pass: AdminPass,
+        pass: AdminPass<Permissions<'_>>,
         permission: &Permission,
         condition: &Condition,
     ) -> Result<(), Fault> {
+        pass.resource.check(permission)?;
         self.delete_entry(|shelves| &mut shelves.permissions, permission, condition).await
     }
 
     /// The permissions of a user in order of creation.
     pub fn list_permissions(
         &self,
-        _pass: CatalogPass,
+        pass: &CatalogPass<Permissions<'_>>,
         user: &User,
         page: &PageRequest,
     ) -> Result<Page<Arc<Permission>>, Fault> {
+        check_parent(user, pass.resource.database.rid())?;
         let permissions = self.catalog.state().shelves.permissions.children(user.rid());
         self.page_of_entries(page, "permissions", user.rid(), permissions)
     }

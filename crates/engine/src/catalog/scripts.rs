@@ -1,10 +1,10 @@
 //! Scripts of a container: their definitions. They run elsewhere.
 
 use super::change::script_shelf;
-use super::entries::{Addressed, Container, Page, PageRequest};
+use super::entries::{Container, Page, PageRequest};
 use super::shelf::Entry;
 use super::small::{Creation, Wanted, Written};
-use crate::access::{AdminPass, CatalogPass};
+use crate::access::{AdminPass, CatalogPass, ExecutePass, Scripts};
 use crate::engine::Engine;
 use model::{Fault, LimitFault, MissingFault, RequestFault, Rid, ScriptDefinition, ScriptKind};
 use plan::Condition;
@@ -13,27 +13,52 @@ use std::sync::Arc;
 /// A stored procedure, trigger or user-defined function.
 pub type Script = Entry<ScriptDefinition>;
 
+/// A script that a request names, there or not. It tells nobody which, until access to it was granted.
+#[derive(Clone, Debug)]
+pub struct NamedScript<'a> {
+    pub(crate) container: &'a Container,
+    pub(crate) kind: ScriptKind,
+    segment: &'a str,
+    found: Option<Arc<Script>>,
+}
+
+impl NamedScript<'_> {
+    /// The name by which access is asked for: that of the script, however the request names it.
+    pub(crate) fn name(&self) -> &str {
+        self.found.as_ref().map_or(self.segment, |script| script.id())
+    }
+}
+
 impl Engine {
-    /// Finds a script by name, or else by RID.
-    pub fn find_script(
+    /// The script that `segment` names by name, or else by RID.
+    pub fn named_script<'a>(
         &self,
-        container: &Container,
+        container: &'a Container,
         kind: ScriptKind,
-        segment: &str,
-    ) -> Result<Addressed<Arc<Script>>, Fault> {
+        segment: &'a str,
+    ) -> NamedScript<'a> {
         let found = self.catalog.state().shelves.scripts(kind).find(container.rid(), segment);
-        found.ok_or_else(|| MissingFault::Resource.into())
+        NamedScript { container, kind, segment, found: found.map(|found| found.resource) }
+    }
+
+    /// The script that the pass is for.
+    pub fn find_script(&self, pass: &CatalogPass<NamedScript<'_>>) -> Result<Arc<Script>, Fault> {
+        pass.resource.found.clone().ok_or_else(|| MissingFault::Resource.into())
+    }
+
+    /// The procedure that the pass is for.
+    pub fn find_procedure(&self, pass: &ExecutePass<'_>) -> Result<Arc<Script>, Fault> {
+        pass.script.found.clone().ok_or_else(|| MissingFault::Resource.into())
     }
 
     /// Creates a script.
     pub async fn create_script(
         &self,
-        _pass: AdminPass,
-        container: &Container,
-        kind: ScriptKind,
+        pass: AdminPass<Scripts<'_>>,
         definition: ScriptDefinition,
         creation: &Creation,
     ) -> Result<Written<Script>, Fault> {
+        let Scripts { container, kind } = pass.resource;
         let mut change = self.catalog.begin(self).await?;
         change.state.container(container.number()).ok_or(MissingFault::Owner)?;
         let parent = container.rid();
@@ -53,14 +78,14 @@ impl Engine {
     /// Replaces a script; its name stays.
     pub async fn replace_script(
         &self,
-        _pass: AdminPass,
-        kind: ScriptKind,
-        script: &Script,
+        pass: AdminPass<NamedScript<'_>>,
         definition: ScriptDefinition,
         condition: &Condition,
     ) -> Result<Arc<Script>, Fault> {
+        let NamedScript { kind, found, .. } = pass.resource;
+        let script = found.ok_or(MissingFault::Resource)?;
         let mut change = self.catalog.begin(self).await?;
-        let current = change.current_entry(script_shelf(kind), script, condition)?;
+        let current = change.current_entry(script_shelf(kind), &script, condition)?;
         if definition.id() != current.id() {
             return Err(RequestFault::ImmutableProperty { property: "id".to_owned() }.into());
         }
@@ -72,22 +97,21 @@ impl Engine {
     /// Deletes a script.
     pub async fn delete_script(
         &self,
-        _pass: AdminPass,
-        kind: ScriptKind,
-        script: &Script,
+        pass: AdminPass<NamedScript<'_>>,
         condition: &Condition,
     ) -> Result<(), Fault> {
-        self.delete_entry(script_shelf(kind), script, condition).await
+        let NamedScript { kind, found, .. } = pass.resource;
+        let script = found.ok_or(MissingFault::Resource)?;
+        self.delete_entry(script_shelf(kind), &script, condition).await
     }
 
     /// The scripts of a kind in order of creation.
     pub fn list_scripts(
         &self,
-        _pass: CatalogPass,
-        container: &Container,
-        kind: ScriptKind,
+        pass: &CatalogPass<Scripts<'_>>,
         page: &PageRequest,
     ) -> Result<Page<Arc<Script>>, Fault> {
+        let Scripts { container, kind } = pass.resource;
         let scripts = self.catalog.state().shelves.scripts(kind).children(container.rid());
         self.page_of_entries(page, list_name(kind), container.rid(), scripts)
     }

@@ -24,11 +24,8 @@ pub struct ContainerUsage {
 
 impl Engine {
     /// Counts what a container holds.
-    pub async fn container_usage(
-        &self,
-        _pass: CatalogPass,
-        container: &Container,
-    ) -> Result<ContainerUsage, Fault> {
+    pub async fn container_usage(&self, pass: &CatalogPass<&Container>) -> Result<ContainerUsage, Fault> {
+        let container = pass.resource;
         let scripts = |kind| self.catalog.state().shelves.scripts(kind).count(container.rid());
         let (documents, document_bytes) = self.counts(container).await?;
         Ok(ContainerUsage {

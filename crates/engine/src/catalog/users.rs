@@ -1,9 +1,9 @@
 //! Users of a database: names to which permissions are given.
 
-use super::entries::{Addressed, Database, Page, PageRequest};
+use super::entries::{Page, PageRequest};
 use super::shelf::Entry;
 use super::small::{Creation, Wanted, Written};
-use crate::access::{AdminPass, CatalogPass};
+use crate::access::{AdminPass, CatalogPass, Users, check_parent};
 use crate::engine::Engine;
 use model::{Fault, MissingFault, Rid};
 use plan::Condition;
@@ -14,19 +14,19 @@ pub type User = Entry<()>;
 
 impl Engine {
     /// Finds a user by name, or else by RID.
-    pub fn find_user(&self, database: &Database, segment: &str) -> Result<Addressed<Arc<User>>, Fault> {
-        let found = self.catalog.state().shelves.users.find(database.rid(), segment);
-        found.ok_or_else(|| MissingFault::Resource.into())
+    pub fn find_user(&self, pass: &CatalogPass<Users<'_>>, segment: &str) -> Result<Arc<User>, Fault> {
+        let found = self.catalog.state().shelves.users.find(pass.resource.database.rid(), segment);
+        found.map(|found| found.resource).ok_or_else(|| MissingFault::Resource.into())
     }
 
     /// Creates a user.
     pub async fn create_user(
         &self,
-        _pass: AdminPass,
-        database: &Database,
+        pass: AdminPass<Users<'_>>,
         id: &str,
         creation: &Creation,
     ) -> Result<Written<User>, Fault> {
+        let database = pass.resource.database;
         let id = model::checked_name(id)?;
         let mut change = self.catalog.begin(self).await?;
         change.state.database(database.number()).ok_or(MissingFault::Owner)?;
@@ -40,11 +40,12 @@ impl Engine {
     /// Gives a user another name. Permissions and tokens stay.
     pub async fn replace_user(
         &self,
-        _pass: AdminPass,
+        pass: AdminPass<Users<'_>>,
         user: &User,
         id: &str,
         condition: &Condition,
     ) -> Result<Arc<User>, Fault> {
+        check_parent(user, pass.resource.database.rid())?;
         let id = model::checked_name(id)?;
         let mut change = self.catalog.begin(self).await?;
         let current = change.current_entry(|shelves| &mut shelves.users, user, condition)?;
@@ -56,10 +57,11 @@ impl Engine {
     /// Deletes a user with all permissions, which ends their tokens.
     pub async fn delete_user(
         &self,
-        _pass: AdminPass,
+        pass: AdminPass<Users<'_>>,
         user: &User,
         condition: &Condition,
     ) -> Result<(), Fault> {
+        check_parent(user, pass.resource.database.rid())?;
         let mut change = self.catalog.begin(self).await?;
         let current = change.current_entry(|shelves| &mut shelves.users, user, condition)?;
         change.drop_user(&current);
@@ -69,10 +71,10 @@ impl Engine {
     /// The users of a database in order of creation.
     pub fn list_users(
         &self,
-        _pass: CatalogPass,
-        database: &Database,
+        pass: &CatalogPass<Users<'_>>,
         page: &PageRequest,
     ) -> Result<Page<Arc<User>>, Fault> {
+        let database = pass.resource.database;
         let users = self.catalog.state().shelves.users.children(database.rid());
         self.page_of_entries(page, "users", database.rid(), users)
     }

@@ -1,7 +1,7 @@
 //! Databases, containers, offers, ranges.
 
 use crate::harness::{Harness, TestAmbient};
-use engine::{Engine, EngineOptions, PageRequest};
+use engine::{Account, Action, Container, Database, Engine, EngineOptions, PageRequest};
 use kv::{Batch, CommitMode, Durability, Store};
 use model::policy::{CompositeIndex, ComputedProperty};
 use model::{
@@ -17,16 +17,15 @@ async fn names_are_unique_and_numbers_are_not_reused() {
     let harness = Harness::new().await;
     let first = harness.database("d").await.unwrap();
     assert_eq!(harness.database("d").await.unwrap_err(), Fault::Conflict(ConflictFault::Id));
-    let pass = harness.admin();
-    harness.engine.delete_database(pass, &first, &Condition::None).await.unwrap();
+    harness.engine.delete_database(harness.admin(&*first), &Condition::None).await.unwrap();
     let second = harness.database("d").await.unwrap();
     assert_ne!(first.rid(), second.rid());
-    let by_rid = harness.engine.find_database(&second.rid().to_string()).unwrap();
-    assert!(by_rid.by_rid);
-    assert_eq!(
-        harness.engine.find_database(&first.rid().to_string()).unwrap_err(),
-        Fault::Missing(MissingFault::Resource)
-    );
+    let by_rid = |database: &Database| {
+        let rid = database.rid().to_string();
+        harness.engine.find_database(&harness.principal, Action::ReadMetadata, &rid)
+    };
+    assert_eq!(by_rid(&second).unwrap().number(), second.number());
+    assert_eq!(by_rid(&first).unwrap_err(), Fault::Missing(MissingFault::Resource));
 }
 
 #[tokio::test]
@@ -36,8 +35,7 @@ async fn lists_are_paged_and_foreign_continuations_refused() {
         harness.database(&format!("d{number}")).await.unwrap();
     }
     let list = |continuation| {
-        let pass = harness.reader();
-        harness.engine.list_databases(pass, &PageRequest { items_max: 2, continuation })
+        harness.engine.list_databases(&harness.reader(Account), &PageRequest { items_max: 2, continuation })
     };
     let mut seen = Vec::new();
     let mut continuation = None;
@@ -57,8 +55,7 @@ async fn lists_are_paged_and_foreign_continuations_refused() {
 async fn a_container_has_as_many_partitions_as_its_throughput_asks_for() {
     let harness = Harness::new().await;
     let container = harness.container(|_| {}, 25_000).await;
-    let pass = harness.reader();
-    let feed = harness.engine.ranges(pass, &container);
+    let feed = harness.engine.ranges(&harness.reader(&*container));
     assert_eq!(feed.ranges.len(), 3);
     assert_eq!(feed.ranges[0].range.min.to_hex(), "");
     assert_eq!(feed.ranges[2].range.max.to_hex(), "FF");
@@ -76,7 +73,7 @@ async fn everything_is_there_after_a_restart() {
     let created = harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     drop(harness);
     let harness = Harness::on(store, ambient).await;
-    let found = harness.engine.find_container("d", "c").unwrap().resource;
+    let found = harness.found().unwrap();
     assert_eq!(found.definition(), container.definition());
     assert_eq!((found.rid(), found.etag()), (container.rid(), container.etag()));
     let read = harness.read(&found, r#"["a"]"#, "1").await.unwrap();
@@ -92,9 +89,8 @@ async fn the_rows_of_a_dropped_container_go() {
     for number in 0..20 {
         harness.create(&container, &format!(r#"{{"id":"{number}","pk":"a"}}"#)).await.unwrap();
     }
-    let pass = harness.admin();
-    harness.engine.delete_container(pass, &container, &Condition::None).await.unwrap();
-    let missing = harness.engine.find_container("d", "c").unwrap_err();
+    harness.drop_container(&container).await.unwrap();
+    let missing = harness.found().unwrap_err();
     assert_eq!(missing, Fault::Missing(MissingFault::Resource));
     let mut left = usize::MAX;
     while left > 0 {
@@ -115,9 +111,8 @@ async fn the_rows_of_a_dropped_container_go() {
 async fn a_late_write_to_a_dropped_container_is_refused() {
     let harness = Harness::new().await;
     let container = harness.container(|_| {}, 400).await;
-    let pass = harness.admin();
     harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
-    harness.engine.delete_container(pass, &container, &Condition::None).await.unwrap();
+    harness.drop_container(&container).await.unwrap();
     let late = harness.create(&container, r#"{"id":"2","pk":"a"}"#).await;
     assert_eq!(late.unwrap_err(), Fault::Missing(MissingFault::Owner));
     for _ in 0..5 {
@@ -140,11 +135,12 @@ async fn definitions_survive_a_restart() {
     };
     let before = harness.container(definition, 25_000).await;
     let again = Harness::on(store, ambient).await;
-    let after = again.engine.find_container(before.database().id(), before.id()).unwrap().resource;
+    let after = again.found().unwrap();
     assert_eq!(after.definition(), before.definition());
     assert_eq!((after.etag(), after.ts(), after.rid()), (before.etag(), before.ts(), before.rid()));
-    let ranges =
-        |harness: &Harness, container| format!("{:?}", harness.engine.ranges(harness.reader(), container));
+    let ranges = |harness: &Harness, container: &Container| {
+        format!("{:?}", harness.engine.ranges(&harness.reader(container)))
+    };
     assert_eq!(ranges(&again, &after), ranges(&harness, &before));
 }
 

@@ -1,7 +1,6 @@
 //! Single documents and batches.
 
 use crate::harness::{Harness, item, key, stored, text, unique_mail};
-use engine::{Action, Reach};
 use model::{
     ConflictFault, ContainerDraft, DefaultTtl, Fault, MissingFault, PreconditionFault, RequestFault,
 };
@@ -29,11 +28,11 @@ async fn a_document_is_found_by_its_number_in_its_own_partition_only() {
     let container = harness.container(|_| {}, 400).await;
     let created = harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     let read = |key_text: &'static str| {
-        let pass = harness.read_pass(&container);
         let target = Target::Number(created.number);
-        let address = engine::DocumentAddress { key: Some(key(&container, key_text)), target };
+        let address = engine::DocumentAddress { key: key(&container, key_text), target };
         let engine = &harness.engine;
-        async move { engine.read(pass, address, &engine::ReadOptions::default()).await }
+        let pass = engine.access().read_document(&harness.principal, &container, address).unwrap();
+        async move { engine.read(pass, &engine::ReadOptions::default()).await }
     };
     assert!(read(r#"["a"]"#).await.is_ok());
     assert_eq!(read(r#"["b"]"#).await.unwrap_err(), Fault::Missing(MissingFault::Resource));
@@ -166,8 +165,9 @@ async fn a_batch_is_all_or_nothing_and_reads_its_own_writes() {
         |json: &str| Operation::Write(Mutation::Create { item: item(json), condition: Condition::None });
     let read = |id: &str| Operation::Read { target: Target::Id(id.to_owned()), condition: Condition::None };
     let run = |operations: Vec<Operation>| {
-        let pass = harness.write_pass(&container);
-        harness.engine.batch(pass, key(&container, r#"["a"]"#), operations, Returned::All)
+        let (access, key) = (harness.engine.access(), key(&container, r#"["a"]"#));
+        let pass = access.batch(&harness.principal, &container, key, operations).unwrap();
+        harness.engine.batch(pass, Returned::All)
     };
     let done = run(vec![create(r#"{"id":"1","pk":"a"}"#), read("1"), create(r#"{"id":"2","pk":"a"}"#)])
         .await
@@ -215,17 +215,17 @@ async fn deleting_a_logical_partition_leaves_the_others() {
         harness.create(&container, &format!(r#"{{"id":"{number}","pk":"a"}}"#)).await.unwrap();
     }
     harness.create(&container, r#"{"id":"1","pk":"b"}"#).await.unwrap();
-    let pass = harness.write_pass(&container);
-    harness.engine.delete_logical_partition(pass, key(&container, r#"["a"]"#)).await.unwrap();
+    let (access, key) = (harness.engine.access(), key(&container, r#"["a"]"#));
+    let pass = access.delete_logical_partition(&harness.principal, &container, key).unwrap();
+    harness.engine.delete_logical_partition(pass).await.unwrap();
     assert!(harness.read(&container, r#"["a"]"#, "7").await.is_err());
     assert!(harness.read(&container, r#"["b"]"#, "1").await.is_ok());
 }
 
 #[tokio::test]
-async fn nobody_gets_leave_to_do_nothing_in_particular() {
+async fn a_batch_of_nothing_is_not_permitted() {
     let harness = Harness::new().await;
     let container = harness.container(|_| {}, 400).await;
-    let access = harness.engine.access();
-    assert!(access.write(&harness.principal, &[], &container, Reach::Whole).is_err());
-    assert!(access.write(&harness.principal, &[Action::CreateDocument], &container, Reach::Whole).is_ok());
+    let (access, key) = (harness.engine.access(), key(&container, r#"["a"]"#));
+    assert!(access.batch(&harness.principal, &container, key, Vec::new()).is_err());
 }

@@ -5,7 +5,6 @@ use engine::{Container, EngineOptions};
 use kv::{CommitMode, Durability, FaultKind, FaultScript, StorageCall, Store};
 use model::{ConflictFault, ContainerDraft, DefaultTtl, Fault, MissingFault, StorageFault};
 use partition::keyspace::SPACES;
-use plan::Condition;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,13 +68,12 @@ async fn a_drop_that_came_to_light_counts_before_the_next_write() {
     let container = harness.container(|_| {}, 400).await;
     harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     script.fail_next(StorageCall::Commit, FaultKind::FailSync);
-    let pass = harness.admin();
-    let doubtful = harness.engine.delete_container(pass, &container, &Condition::None).await;
+    let doubtful = harness.drop_container(&container).await;
     assert!(matches!(doubtful, Err(Fault::Storage(StorageFault::Uncertain { .. }))), "{doubtful:?}");
     harness.store.reopen().await.unwrap();
     let late = harness.create(&container, r#"{"id":"2","pk":"a"}"#).await;
     assert_eq!(late.unwrap_err(), Fault::Missing(MissingFault::Owner));
-    assert!(harness.engine.find_container("d", "c").is_err());
+    assert!(harness.found().is_err());
 }
 
 /// A definition that the store has and the catalog in memory had not: documents expired by one and not by the other.
@@ -92,7 +90,7 @@ async fn a_definition_that_came_to_light_counts_and_keeps_its_partitions() {
     harness.ambient.advance_seconds(20);
     let expired = harness.read(&container, r#"["a"]"#, "1").await;
     assert_eq!(expired.unwrap_err(), Fault::Missing(MissingFault::Resource));
-    let found = harness.engine.find_container("d", "c").unwrap().resource;
+    let found = harness.found().unwrap();
     let one = harness.create(&found, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     let other = harness.create(&container, r#"{"id":"2","pk":"a"}"#).await.unwrap();
     assert!(other.lsn > one.lsn && other.number > one.number);
@@ -126,9 +124,9 @@ async fn what_a_reopening_has_taken_is_forgotten_by_all_writers() {
             assert_eq!(gone.unwrap_err(), Fault::Missing(MissingFault::Resource), "rests: {rests}");
         }
         assert!(harness.read(&other, r#"["a"]"#, "1").await.is_ok());
-        assert_eq!(harness.engine.audit_index(&other).await.unwrap(), []);
+        assert_eq!(harness.audit_index(&other).await, []);
         let again = harness.create(&other, r#"{"id":"2","pk":"a","n":3}"#).await.unwrap();
         assert!(again.lsn > lost.lsn && again.number > lost.number, "what was seen is not given again");
-        assert_eq!(harness.engine.audit_index(&other).await.unwrap(), []);
+        assert_eq!(harness.audit_index(&other).await, []);
     }
 }

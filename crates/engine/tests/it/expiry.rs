@@ -133,7 +133,7 @@ async fn a_partition_that_was_written_under_a_wrong_clock_returns_to_the_right_o
     // Its jobs must not write any more.
     drop(harness);
     let reopened = Harness::on(store, ambient).await;
-    let container = reopened.engine.find_container("d", "c").unwrap().resource;
+    let container = reopened.found().unwrap();
     let right = reopened.create(&container, r#"{"id":"5","pk":"a","ttl":2}"#).await.unwrap();
     assert_eq!(right.ts(), before.ts());
     reopened.ambient.advance_seconds(2);

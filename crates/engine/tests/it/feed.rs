@@ -9,8 +9,9 @@ async fn drain(harness: &Harness, container: &Container, scope: Scope, items_max
     let mut ids = Vec::new();
     let mut continuation = None;
     loop {
-        let pass = harness.read_pass(container);
-        let request = FeedRequest { scope: scope.clone(), items_max, continuation, session: Vec::new() };
+        let access = harness.engine.access();
+        let pass = access.list_documents(&harness.principal, container, scope.clone()).unwrap();
+        let request = FeedRequest { items_max, continuation, session: Vec::new() };
         let page = harness.engine.feed(pass, &request).await.unwrap();
         assert!(page.documents.len() <= items_max);
         let id = |stored: &plan::StoredDocument| {
@@ -68,9 +69,9 @@ async fn a_continuation_of_another_request_is_refused() {
         harness.create(&container, &format!(r#"{{"id":"{number}","pk":"a"}}"#)).await.unwrap();
     }
     let feed = |scope, continuation| {
-        let pass = harness.read_pass(&container);
-        let request = FeedRequest { scope, items_max: 1, continuation, session: Vec::new() };
         let engine = &harness.engine;
+        let pass = engine.access().list_documents(&harness.principal, &container, scope).unwrap();
+        let request = FeedRequest { items_max: 1, continuation, session: Vec::new() };
         async move { engine.feed(pass, &request).await }
     };
     let first = feed(Scope::Container, None).await.unwrap();

@@ -1,8 +1,8 @@
 //! An engine on a store in memory, with a clock that the test moves.
 
 use engine::{
-    AccountKey, Action, AdminPass, CatalogPass, Container, Database, DocumentAddress, Engine, EngineOptions,
-    Keyed, Place, Principal, Reach, ReadOptions, ReadPass, WritePass, WriteReceipt,
+    Account, AccountKey, Action, AdminPass, CatalogPass, Container, Database, DocumentAddress, Engine,
+    EngineOptions, Guarded, Keyed, Principal, QueryPass, ReadOptions, Scope, WritePass, WriteReceipt,
 };
 use hmac::{Hmac, KeyInit, Mac};
 use kv::{CommitMode, Store};
@@ -10,6 +10,7 @@ use model::{
     Ambient, ContainerDraft, Fault, KeyComponent, PartitionKey, PartitionKeyDefinition, PartitionKeyKind,
     Throughput, UniqueKey, UniqueKeyPolicy,
 };
+use partition::index::IndexFinding;
 use partition::keyspace::SPACES;
 use plan::{Condition, Item, Mutation, Operation, Outcome, StoredDocument, Target};
 use sha2::Sha256;
@@ -132,31 +133,44 @@ impl Harness {
         Harness { engine, store, ambient, principal }
     }
 
-    /// Leave to change the whole catalog.
-    pub(crate) fn admin(&self) -> AdminPass {
-        let access = self.engine.access();
-        access.change_catalog(&self.principal, Action::ChangeMetadata, Place::Account).unwrap()
+    /// Permission to change a resource of the catalog.
+    pub(crate) fn admin<R: Guarded>(&self, resource: R) -> AdminPass<R> {
+        self.engine.access().change_catalog(&self.principal, resource).unwrap()
     }
 
-    /// Leave to read the whole catalog.
-    pub(crate) fn reader(&self) -> CatalogPass {
-        self.engine.access().read_catalog(&self.principal, Action::ReadMetadata, Place::Account).unwrap()
+    /// Permission to read a resource of the catalog.
+    pub(crate) fn reader<R: Guarded>(&self, resource: R) -> CatalogPass<R> {
+        self.engine.access().read_catalog(&self.principal, resource).unwrap()
     }
 
-    /// Leave to read all documents.
-    pub(crate) fn read_pass<'a>(&'a self, container: &'a Container) -> ReadPass<'a> {
-        let access = self.engine.access();
-        access.read(&self.principal, Action::ReadDocument, container, Reach::Whole).unwrap()
+    /// Permission to query documents.
+    pub(crate) fn query_pass<'a>(&'a self, container: &'a Container, scope: Scope) -> QueryPass<'a> {
+        self.engine.access().query_documents(&self.principal, container, scope).unwrap()
     }
 
-    /// Leave to change all documents.
-    pub(crate) fn write_pass<'a>(&self, container: &'a Container) -> WritePass<'a> {
-        let access = self.engine.access();
-        access.write(&self.principal, &[Action::UpsertDocument], container, Reach::Whole).unwrap()
+    /// Permission to carry out an operation.
+    pub(crate) fn write_pass<'a>(&self, keyed: Keyed<'a>) -> WritePass<'a> {
+        self.engine.access().write(&self.principal, keyed).unwrap()
+    }
+
+    /// Container `c` of database `d`, if it is there.
+    pub(crate) fn found(&self) -> Result<Arc<Container>, Fault> {
+        let found = self.engine.find_container(&self.principal, Action::ReadMetadata, "d", "c")?;
+        Ok(found.resource)
+    }
+
+    /// What is wrong with the index of a container.
+    pub(crate) async fn audit_index(&self, container: &Container) -> Vec<IndexFinding> {
+        self.engine.audit_index(&self.reader(container)).await.unwrap()
+    }
+
+    /// How much of the index of a container is there, in percent.
+    pub(crate) async fn index_progress(&self, container: &Container) -> u8 {
+        self.engine.index_progress(&self.reader(container)).await.unwrap()
     }
 
     pub(crate) async fn database(&self, id: &str) -> Result<Arc<Database>, Fault> {
-        self.engine.create_database(self.admin(), id, None).await
+        self.engine.create_database(self.admin(Account), id, None).await
     }
 
     /// Creates container `c` of database `d` with key `/pk`, or what `change` makes of it.
@@ -165,8 +179,8 @@ impl Harness {
         change: impl FnOnce(&mut ContainerDraft),
         throughput: u64,
     ) -> Arc<Container> {
-        let database = match self.engine.find_database("d") {
-            Ok(found) => found.resource,
+        let database = match self.engine.find_database(&self.principal, Action::ReadMetadata, "d") {
+            Ok(found) => found,
             Err(_) => self.database("d").await.unwrap(),
         };
         let key = PartitionKeyDefinition::new(PartitionKeyKind::HashV2, ["/pk"]).unwrap();
@@ -174,7 +188,7 @@ impl Harness {
         change(&mut draft);
         let definition = draft.checked().unwrap();
         let throughput = Some(Throughput::manual(throughput).unwrap());
-        self.engine.create_container(self.admin(), &database, definition, throughput).await.unwrap()
+        self.engine.create_container(self.admin(&*database), definition, throughput).await.unwrap()
     }
 
     /// Gives a container the definition that `change` makes of the one it has.
@@ -185,7 +199,11 @@ impl Harness {
     ) -> Result<Arc<Container>, Fault> {
         let mut draft = container.definition().draft();
         change(&mut draft);
-        self.engine.replace_container(self.admin(), container, draft.into(), &Condition::None).await
+        self.engine.replace_container(self.admin(container), draft.into(), &Condition::None).await
+    }
+
+    pub(crate) async fn drop_container(&self, container: &Container) -> Result<(), Fault> {
+        self.engine.delete_container(self.admin(container), &Condition::None).await
     }
 
     pub(crate) async fn write(
@@ -195,13 +213,13 @@ impl Harness {
     ) -> Result<WriteReceipt, Fault> {
         let key = key(container, r#"["a"]"#);
         let keyed = Keyed::new(container, Some(key), Operation::Write(mutation))?;
-        self.engine.write(self.write_pass(container), keyed).await
+        self.engine.write(self.write_pass(keyed)).await
     }
 
     pub(crate) async fn create(&self, container: &Container, json: &str) -> Result<StoredDocument, Fault> {
         let operation = Operation::Write(Mutation::Create { item: item(json), condition: Condition::None });
         let keyed = Keyed::new(container, None, operation)?;
-        self.engine.write(self.write_pass(container), keyed).await.map(|receipt| stored(receipt.outcome))
+        self.engine.write(self.write_pass(keyed)).await.map(|receipt| stored(receipt.outcome))
     }
 
     pub(crate) async fn read(
@@ -210,9 +228,9 @@ impl Harness {
         key_text: &str,
         id: &str,
     ) -> Result<StoredDocument, Fault> {
-        let address =
-            DocumentAddress { key: Some(key(container, key_text)), target: Target::Id(id.to_owned()) };
-        let receipt = self.engine.read(self.read_pass(container), address, &ReadOptions::default()).await?;
+        let address = DocumentAddress { key: key(container, key_text), target: Target::Id(id.to_owned()) };
+        let pass = self.engine.access().read_document(&self.principal, container, address)?;
+        let receipt = self.engine.read(pass, &ReadOptions::default()).await?;
         Ok(stored(receipt.outcome))
     }
 }

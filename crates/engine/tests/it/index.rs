@@ -32,11 +32,11 @@ async fn put(harness: &Harness, container: &Container, number: usize) {
     let text = json!({ "id": number.to_string(), "pk": format!("k{}", number % 40), "n": number % 10 });
     let mutation = Mutation::Upsert { item: item(&text.to_string()), condition: Condition::None };
     let keyed = Keyed::new(container, None, Operation::Write(mutation)).unwrap();
-    harness.engine.write(harness.write_pass(container), keyed).await.unwrap();
+    harness.engine.write(harness.write_pass(keyed)).await.unwrap();
 }
 
 fn found(harness: &Harness) -> Arc<Container> {
-    harness.engine.find_container("d", "c").unwrap().resource
+    harness.found().unwrap()
 }
 
 #[tokio::test]
@@ -47,19 +47,19 @@ async fn partitions_that_nobody_opened_are_not_counted_as_ready() {
     for number in 0..400 {
         put(&harness, &container, number).await;
     }
-    assert_eq!(harness.engine.index_progress(&container).await.unwrap(), 100);
+    assert_eq!(harness.index_progress(&container).await, 100);
     // As after the death of the process: nothing is closed, and nothing is open.
     let harness = open(&store, SMALL).await;
     let container = found(&harness);
     let policy = IndexingPolicy::by_texts(&[], &["/x/?"]).unwrap();
     drop(harness.replace(&container, |draft| draft.policies.indexing = policy).await.unwrap());
     let container = found(&harness);
-    let begun = harness.engine.index_progress(&container).await.unwrap();
+    let begun = harness.index_progress(&container).await;
     assert!(begun < 100, "{begun}");
-    while harness.engine.index_progress(&container).await.unwrap() < 100 {
+    while harness.index_progress(&container).await < 100 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(harness.engine.audit_index(&container).await.unwrap(), []);
+    assert_eq!(harness.audit_index(&container).await, []);
     let sql = "SELECT VALUE COUNT(1) FROM c WHERE c.n = 3";
     assert_eq!(drain(&harness, &container, sql, Scope::Container, 10).await, ["40"]);
 }
@@ -101,7 +101,7 @@ async fn many_containers_share_one_bound_on_memory() {
             ask("SELECT VALUE c.n FROM c WHERE c.n > 7 ORDER BY c.n DESC").await,
             ["9", "9", "8", "8"]
         );
-        assert_eq!(harness.engine.audit_index(container).await.unwrap(), []);
+        assert_eq!(harness.audit_index(container).await, []);
     }
 }
 
@@ -137,7 +137,7 @@ async fn geometries_and_computed_values_are_verified() {
         let text = json!({ "id": number.to_string(), "pk": format!("k{}", number % 40), "n": number % 10, "at": geometry });
         let mutation = Mutation::Upsert { item: item(&text.to_string()), condition: Condition::None };
         let keyed = Keyed::new(container, None, Operation::Write(mutation)).unwrap();
-        harness.engine.write(harness.write_pass(container), keyed).await.unwrap();
+        harness.engine.write(harness.write_pass(keyed)).await.unwrap();
     };
     for (factor, first) in [(10, 0), (20, 200), (30, 400)] {
         let replaced = harness.replace(&container, |draft| draft.policies.computed = computed(factor)).await;
@@ -145,10 +145,10 @@ async fn geometries_and_computed_values_are_verified() {
         for number in first..first + 300 {
             put(&container, number).await;
         }
-        while harness.engine.index_progress(&container).await.unwrap() < 100 {
+        while harness.index_progress(&container).await < 100 {
             tokio::task::yield_now().await;
         }
-        assert_eq!(harness.engine.audit_index(&container).await.unwrap(), []);
+        assert_eq!(harness.audit_index(&container).await, []);
     }
     // As after the death of the process: nothing is closed.
     let verified = engine::verify(&store, read_computed, TestAmbient::new()).await.unwrap();

@@ -1,7 +1,7 @@
 //! Queries that take long: they hold up nobody, stop when nobody wants them, and give what they would give anywhere.
 
 use crate::harness::{Harness, KEY, TestAmbient, key};
-use crate::query::{drain, request};
+use crate::query::{ask, drain, request};
 use engine::{AdmissionBounds, Container, EngineOptions, QueryPage, Scope};
 use kv::{CommitMode, Store};
 use model::{Fault, LimitFault};
@@ -60,8 +60,7 @@ impl Setting {
 
     /// A query that does not end by itself in the time of a test.
     async fn endless(&self) -> Result<QueryPage, Fault> {
-        let request = request(ENDLESS, self.scope(), 100, None);
-        self.harness.engine.query(self.harness.read_pass(&self.container), &request).await
+        ask(&self.harness, &self.container, &request(ENDLESS, self.scope(), 100, None)).await
     }
 
     fn scope(&self) -> Scope {

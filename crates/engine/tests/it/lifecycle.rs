@@ -62,7 +62,7 @@ async fn a_client_that_goes_away_does_not_stop_the_opening_of_a_partition() {
     drop(harness);
     // The index is of another policy than the one that the partition is opened with.
     let harness = open(&store).await;
-    let container = harness.engine.find_container("d", "c").unwrap().resource;
+    let container = harness.found().unwrap();
     let policy = IndexingPolicy::by_texts(&[], &["/x/?"]).unwrap();
     let container = harness.replace(&container, |draft| draft.policies.indexing = policy).await.unwrap();
     held.hold();
@@ -75,7 +75,7 @@ async fn a_client_that_goes_away_does_not_stop_the_opening_of_a_partition() {
     // Nobody asks for the partition any more.
     new_manifest(&store, Some(&old)).await;
     assert!(harness.read(&container, r#"["a"]"#, "1").await.is_ok());
-    assert_eq!(harness.engine.audit_index(&container).await.unwrap(), []);
+    assert_eq!(harness.audit_index(&container).await, []);
 }
 
 /// The first partition that could not be closed kept all others and the store open.

@@ -18,8 +18,7 @@ async fn merged(
     mutation: Mutation,
 ) -> Result<Outcome, Fault> {
     let keyed = Keyed::new(container, Some(key(container, key_text)), Operation::Write(mutation))?;
-    let pass = harness.write_pass(container);
-    Ok(harness.engine.write(pass, keyed).await?.outcome)
+    Ok(harness.engine.write(harness.write_pass(keyed)).await?.outcome)
 }
 
 #[tokio::test]

@@ -3,7 +3,9 @@
 use crate::harness::{Harness, KEY, TestAmbient, item, key, text};
 use engine::{Container, EngineOptions, QueryPage, QueryRequest, QueryRow, Scope};
 use kv::{CommitMode, Store};
-use model::policy::{CompositeIndex, ComputedProperty};
+use model::policy::{
+    CompositeIndex, ComputedProperty, DistanceFunction, VectorEmbedding, VectorEmbeddingPolicy,
+};
 use model::{
     EffectiveKey, EffectiveRange, Fault, Lsn, MissingFault, PartitionOrdinal, RequestFault, SessionToken,
 };
@@ -12,27 +14,32 @@ use plan::{Condition, Mutation, Target};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use value::PropertyPath;
 
 pub(crate) fn request(
     sql: &str,
     scope: Scope,
     items_max: usize,
     continuation: Option<String>,
-) -> QueryRequest {
+) -> (Scope, QueryRequest) {
     let query = sql::lower(&sql::parse(sql).unwrap(), &sql::Parameters::none()).unwrap();
-    QueryRequest {
+    let request = QueryRequest {
         query: Arc::new(query),
         bound_to: None,
-        scope,
         items_max,
         continuation,
         session: Vec::new(),
         text_bytes: 0,
-    }
+    };
+    (scope, request)
 }
 
-async fn ask(harness: &Harness, container: &Container, request: &QueryRequest) -> Result<QueryPage, Fault> {
-    harness.engine.query(harness.read_pass(container), request).await
+pub(crate) async fn ask(
+    harness: &Harness,
+    container: &Container,
+    (scope, request): &(Scope, QueryRequest),
+) -> Result<QueryPage, Fault> {
+    harness.engine.query(harness.query_pass(container, scope.clone()), request).await
 }
 
 fn row(row: &QueryRow) -> String {
@@ -134,11 +141,11 @@ async fn a_continuation_survives_a_restart_and_changes() {
         let delete = Mutation::Delete { target: Target::Id(id), condition: Condition::None };
         let header = key(&container, &format!(r#"["{}"]"#, number % 7));
         let keyed = engine::Keyed::new(&container, Some(header), plan::Operation::Write(delete)).unwrap();
-        harness.engine.write(harness.write_pass(&container), keyed).await.unwrap();
+        harness.engine.write(harness.write_pass(keyed)).await.unwrap();
         (page.rows.iter().map(row).collect::<Vec<_>>(), page.continuation)
     };
     let harness = Harness::on(store, ambient).await;
-    let container = harness.engine.find_container("d", "c").unwrap().resource;
+    let container = harness.found().unwrap();
     let asked = request("SELECT VALUE c.id FROM c ORDER BY c.n", Scope::Container, 100, continuation);
     let rest = ask(&harness, &container, &asked).await.unwrap();
     assert!(rest.continuation.is_none());
@@ -187,7 +194,8 @@ async fn sessions_charges_and_metrics_are_told() {
     let again = ask(&harness, &container, &count).await.unwrap();
     assert_eq!(page.charge, again.charge);
     let ahead = SessionToken { ordinal: PartitionOrdinal(0), lsn: Lsn(u64::MAX) };
-    let ahead = QueryRequest { session: vec![ahead], ..count };
+    let (scope, count) = count;
+    let ahead = (scope, QueryRequest { session: vec![ahead], ..count });
     let fault = ask(&harness, &container, &ahead).await.unwrap_err();
     assert!(matches!(fault, Fault::Missing(MissingFault::Session)));
 }
@@ -197,8 +205,8 @@ async fn an_explanation_names_the_way() {
     let harness = Harness::new().await;
     let container = filled(&harness).await;
     let explain = |sql: &str, scope| {
-        let request = request(sql, scope, 10, None);
-        let (engine, pass) = (&harness.engine, harness.read_pass(&container));
+        let (scope, request) = request(sql, scope, 10, None);
+        let (engine, pass) = (&harness.engine, harness.query_pass(&container, scope));
         async move { engine.explain(pass, &request).await.unwrap() }
     };
     let text = explain("SELECT * FROM c WHERE c.n = 1", Scope::Container).await;
@@ -213,13 +221,16 @@ async fn an_explanation_names_the_way() {
 #[tokio::test]
 async fn an_explanation_knows_the_distance_function_of_the_policy() {
     let harness = Harness::new().await;
-    let embedding =
-        json!({ "path": "/v", "dataType": "float32", "dimensions": 2, "distanceFunction": "euclidean" });
-    let policy = json!({ "vectorEmbeddingPolicy": { "vectorEmbeddings": [embedding] } });
-    let container = harness.container(policy, 400).await;
+    let embedding = VectorEmbedding {
+        dimensions: 2,
+        distance: DistanceFunction::Euclidean,
+        ..VectorEmbedding::new(PropertyPath::parse("/v").unwrap())
+    };
+    let vectors = Some(VectorEmbeddingPolicy { embeddings: vec![embedding] });
+    let container = harness.container(|draft| draft.policies.vectors = vectors, 400).await;
     let sql = "SELECT TOP 1 c.id FROM c ORDER BY VectorDistance(c.v, [1, 2])";
-    let request = request(sql, Scope::Container, 10, None);
-    let text = harness.engine.explain(harness.read_pass(&container), &request).await.unwrap();
+    let (scope, request) = request(sql, Scope::Container, 10, None);
+    let text = harness.engine.explain(harness.query_pass(&container, scope), &request).await.unwrap();
     assert!(text.contains("euclidean"), "{text}");
 }
 

@@ -1,13 +1,21 @@
 //! Documents by their keys, many in one request.
 
 use crate::harness::{Harness, key, text};
-use engine::{Container, DocumentAddress, READ_MANY_MAX};
-use model::{Charge, Fault, LimitFault, Lsn, MissingFault, RequestFault, SessionToken};
+use engine::{Container, DocumentAddress, DocumentsPass, READ_MANY_MAX};
+use model::{Charge, Fault, LimitFault, Lsn, MissingFault, SessionToken};
 use plan::Target;
 
 fn address(container: &Container, pk: usize, id: usize) -> DocumentAddress {
     let key = key(container, &format!(r#"["{pk}"]"#));
-    DocumentAddress { key: Some(key), target: Target::Id(id.to_string()) }
+    DocumentAddress { key, target: Target::Id(id.to_string()) }
+}
+
+fn pass<'a>(
+    harness: &Harness,
+    container: &'a Container,
+    addresses: Vec<DocumentAddress>,
+) -> DocumentsPass<'a> {
+    harness.engine.access().read_documents(&harness.principal, container, addresses).unwrap()
 }
 
 #[tokio::test]
@@ -22,7 +30,7 @@ async fn documents_come_in_the_order_of_their_addresses() {
     let asked: Vec<(usize, usize)> =
         [(7, 7), (3, 43), (7, 47), (3, 7), (19, 59), (0, 99), (3, 43), (12, 12)].to_vec();
     let addresses = asked.iter().map(|(pk, id)| address(&container, *pk, *id)).collect();
-    let read = harness.engine.read_many(harness.read_pass(&container), addresses, &[]).await.unwrap();
+    let read = harness.engine.read_many(pass(&harness, &container, addresses), &[]).await.unwrap();
     let found: Vec<Option<String>> =
         read.documents.iter().map(|document| document.as_ref().map(text)).collect();
     let expected = |(pk, id): &(usize, usize)| {
@@ -42,7 +50,7 @@ async fn a_document_may_be_named_by_its_number() {
     let numbered =
         |pk: usize| DocumentAddress { target: Target::Number(created.number), ..address(&container, pk, 0) };
     let addresses = vec![numbered(1), numbered(2)];
-    let read = harness.engine.read_many(harness.read_pass(&container), addresses, &[]).await.unwrap();
+    let read = harness.engine.read_many(pass(&harness, &container, addresses), &[]).await.unwrap();
     assert_eq!(read.documents[0].as_ref().map(text).as_deref(), Some(r#"{"id":"1","pk":"1"}"#));
     assert!(read.documents[1].is_none());
 }
@@ -52,17 +60,14 @@ async fn bounds_keys_and_sessions_are_checked() {
     let harness = Harness::new().await;
     let container = harness.container(|_| {}, 400).await;
     let read = |addresses, session: Vec<SessionToken>| {
-        let (engine, pass) = (&harness.engine, harness.read_pass(&container));
-        async move { engine.read_many(pass, addresses, &session).await }
+        let (engine, pass) = (&harness.engine, pass(&harness, &container, addresses));
+        async move { engine.read_many(pass, &session).await }
     };
     let none = read(Vec::new(), Vec::new()).await.unwrap();
     assert!(none.documents.is_empty() && none.charge == Charge::NONE);
     let many = vec![address(&container, 0, 0); READ_MANY_MAX + 1];
     let expected = LimitFault::TooManyOperations { given: READ_MANY_MAX + 1, limit: READ_MANY_MAX };
     assert_eq!(read(many, Vec::new()).await.unwrap_err(), Fault::Limit(expected));
-    let unkeyed = DocumentAddress { key: None, target: Target::Id("1".to_owned()) };
-    let fault = read(vec![unkeyed], Vec::new()).await.unwrap_err();
-    assert_eq!(fault, Fault::Request(RequestFault::PartitionKeyRequired));
     harness.create(&container, r#"{"id":"0","pk":"0"}"#).await.unwrap();
     let seen = read(vec![address(&container, 0, 0)], Vec::new()).await.unwrap().session;
     assert!(read(vec![address(&container, 0, 0)], seen.clone()).await.is_ok());
@@ -78,6 +83,6 @@ async fn an_answer_has_a_bound_in_bytes() {
     let body = format!(r#"{{"id":"0","pk":"0","text":"{}"}}"#, "x".repeat(1 << 20));
     harness.create(&container, &body).await.unwrap();
     let addresses = vec![address(&container, 0, 0); 64];
-    let fault = harness.engine.read_many(harness.read_pass(&container), addresses, &[]).await.unwrap_err();
+    let fault = harness.engine.read_many(pass(&harness, &container, addresses), &[]).await.unwrap_err();
     assert!(matches!(fault, Fault::Limit(LimitFault::AnswerBytes { .. })), "{fault}");
 }

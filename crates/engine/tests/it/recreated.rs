@@ -7,8 +7,8 @@ use model::{EffectiveRange, Fault, MissingFault, PartitionOrdinal, SessionToken}
 use partition::index::{IndexMemory, IndexOptions};
 use partition::keyspace::{CATALOG, META, PartitionId, SPACES, container_rows, dropped_key, head_key};
 use partition::{
-    ContainerShape, CurrentShape, PartitionMetrics, PartitionSpec, PhysicalPartition, RecordCache,
-    Surroundings, stray_containers,
+    ContainerShape, CurrentShape, PartitionEnvironment, PartitionMetrics, PartitionSpec, PhysicalPartition,
+    RecordCache, stray_containers,
 };
 use plan::{Condition, Target};
 use std::sync::Arc;
@@ -51,7 +51,7 @@ async fn a_container_that_is_created_again_begins_above_its_predecessor() {
         let written = harness.create(&old, r#"{"id":"1","pk":"a"}"#).await.unwrap();
         assert!(stamps.insert(written.etag.stamp));
         assert!(written.lsn.0 > round << 40);
-        harness.engine.delete_container(harness.admin(), &old, &Condition::None).await.unwrap();
+        harness.engine.delete_container(harness.admin(&*old), &Condition::None).await.unwrap();
         if is_gone {
             let range = container_rows(old.number());
             let limit = kv::ScanLimit { rows: 1, bytes: usize::MAX };
@@ -66,14 +66,15 @@ async fn a_container_that_is_created_again_begins_above_its_predecessor() {
         }
         let new = harness.container(|_| {}, 400).await;
         let seen = SessionToken { ordinal: PartitionOrdinal(0), lsn: written.lsn };
-        let address =
-            DocumentAddress { key: Some(key(&new, r#"["a"]"#)), target: Target::Id("1".to_owned()) };
+        let address = DocumentAddress { key: key(&new, r#"["a"]"#), target: Target::Id("1".to_owned()) };
+        let access = harness.engine.access();
+        let pass = access.read_document(&harness.principal, &new, address).unwrap();
         let options = ReadOptions { session: vec![seen], ..ReadOptions::default() };
-        let absent = harness.engine.read(harness.read_pass(&new), address, &options).await.unwrap_err();
+        let absent = harness.engine.read(pass, &options).await.unwrap_err();
         assert_eq!(absent, Fault::Missing(MissingFault::Resource), "not that the session is ahead");
         let again = harness.create(&new, r#"{"id":"1","pk":"a"}"#).await.unwrap();
         assert!(again.lsn > written.lsn && stamps.insert(again.etag.stamp), "{again:?}");
-        harness.engine.delete_container(harness.admin(), &new, &Condition::None).await.unwrap();
+        harness.engine.delete_container(harness.admin(&*new), &Condition::None).await.unwrap();
     }
 }
 
@@ -87,8 +88,8 @@ async fn a_write_that_comes_behind_the_drop_of_its_container_finds_none() {
     let container = harness.container(|_| {}, 400).await;
     harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     held.hold();
-    let (engine, pass, dropped) = (Arc::clone(&harness.engine), harness.admin(), Arc::clone(&container));
-    let drop = tokio::spawn(async move { engine.delete_container(pass, &dropped, &Condition::None).await });
+    let (dropping, dropped) = (Arc::clone(&harness), Arc::clone(&container));
+    let drop = tokio::spawn(async move { dropping.drop_container(&dropped).await });
     pass_turns().await;
     let (writing, late) = (Arc::clone(&harness), Arc::clone(&container));
     let write = tokio::spawn(async move { writing.create(&late, r#"{"id":"2","pk":"a"}"#).await });
@@ -104,14 +105,14 @@ async fn a_write_that_comes_behind_the_drop_of_its_container_finds_none() {
 async fn a_container_that_is_dropped_while_its_partition_is_being_opened_leaves_no_row() {
     let held = HeldStore::new();
     let store = held.store.clone();
-    let harness = Harness::on(store.clone(), TestAmbient::new()).await;
+    let harness = Arc::new(Harness::on(store.clone(), TestAmbient::new()).await);
     let container = harness.container(|_| {}, 400).await;
     for id in 0..40 {
         harness.create(&container, &format!(r#"{{"id":"{id}","pk":"a"}}"#)).await.unwrap();
     }
     // An opening that the engine does not see, with an index to be made. Its first rows wait for the store.
     let id = PartitionId { container: container.number(), ordinal: PartitionOrdinal(0) };
-    let surroundings = Surroundings {
+    let environment = PartitionEnvironment {
         store: store.clone(),
         cache: Arc::new(RecordCache::new(1 << 20, 7)),
         ambient: harness.ambient.clone(),
@@ -121,12 +122,11 @@ async fn a_container_that_is_dropped_while_its_partition_is_being_opened_leaves_
     };
     let shape = Arc::new(CurrentShape::new(ContainerShape::from(container.definition())));
     let spec = PartitionSpec { id, range: EffectiveRange::full() };
-    let late = PhysicalPartition::open(surroundings, spec, shape).await.unwrap();
+    let late = PhysicalPartition::open(environment, spec, shape).await.unwrap();
     held.hold();
     pass_turns().await;
-    let (engine, pass) = (Arc::clone(&harness.engine), harness.admin());
-    let dropped = Arc::clone(&container);
-    let drop = tokio::spawn(async move { engine.delete_container(pass, &dropped, &Condition::None).await });
+    let (dropping, dropped) = (Arc::clone(&harness), Arc::clone(&container));
+    let drop = tokio::spawn(async move { dropping.drop_container(&dropped).await });
     tokio::task::yield_now().await;
     held.release();
     drop.await.unwrap().unwrap();

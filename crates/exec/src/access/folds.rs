@@ -170,7 +170,7 @@ impl Folding<'_> {
         let begun = std::time::Instant::now();
         let documents = self.open.view.by_numbers(numbers, &self.open.part.keys).await?;
         metrics.documents_by_index += documents.len() as u64;
-        metrics.count_read(&documents, begun.elapsed());
+        metrics.count_read(self.open, &documents, begun.elapsed());
         let aggregates = self.layer.query.grouping.iter().flat_map(|grouping| &grouping.aggregates);
         let Some(aggregate) = aggregates.into_iter().nth(position) else {
             return Ok(Vec::new());

@@ -35,6 +35,7 @@ pub(crate) use choose::{
 };
 pub(crate) use numbers::NumberWalk;
 pub(crate) use ordered::{Codes, OrderedRequest, OrderedWalk};
+pub use path::PathKind;
 pub(crate) use path::{AccessPath, Use, Way};
 pub(crate) use records::RecordWalk;
 pub(crate) use shared::{Narrowing, SharedFilter, SharedNeedles};

@@ -153,7 +153,7 @@ impl NumberWalk {
             }
         };
         self.chunk_rows = (self.chunk_rows * 2).min(CHUNK_ROWS_MAX);
-        metrics.count_read(&documents, begun.elapsed());
+        metrics.count_read(&self.open, &documents, begun.elapsed());
         Ok(documents)
     }
 }

@@ -139,7 +139,49 @@ impl<'l> AccessPath<'l> {
     }
 }
 
+/// Kinds of access paths, as metrics name them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PathKind {
+    /// All records.
+    Records,
+    /// All documents by number, until the page is full.
+    Numbers,
+    /// Documents by lookup.
+    Lookup,
+    /// Documents in the order of an index, until the page is full.
+    Ordered,
+    /// The index alone.
+    Covered,
+}
+
+impl PathKind {
+    /// Every kind.
+    pub const ALL: [PathKind; 5] =
+        [PathKind::Records, PathKind::Numbers, PathKind::Lookup, PathKind::Ordered, PathKind::Covered];
+
+    /// Its name in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            PathKind::Records => "records",
+            PathKind::Numbers => "numbers",
+            PathKind::Lookup => "lookup",
+            PathKind::Ordered => "ordered",
+            PathKind::Covered => "covered",
+        }
+    }
+}
+
 impl Way<'_> {
+    pub(crate) fn kind(&self) -> PathKind {
+        match self {
+            Way::Records => PathKind::Records,
+            Way::Numbers => PathKind::Numbers,
+            Way::Lookup(..) => PathKind::Lookup,
+            Way::Ordered(_) => PathKind::Ordered,
+            Way::Covered(..) => PathKind::Covered,
+        }
+    }
+
     fn uses(&self) -> Vec<Use<'_>> {
         match self {
             Way::Records | Way::Numbers => Vec::new(),

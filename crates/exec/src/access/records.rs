@@ -54,7 +54,7 @@ impl RecordWalk {
             }
             self.range = Some(rest);
         }
-        metrics.count_read(&page.documents, begun.elapsed());
+        metrics.count_read(&self.open, &page.documents, begun.elapsed());
         Ok(Some(page.documents))
     }
 }

@@ -1,7 +1,7 @@
 //! What the index of one partition knows of the filter, for all others of the page that are indexed alike.
 
 use model::Fault;
-use partition::index::{Fingerprint, IndexReader, Lookup, Needles};
+use partition::index::{Fingerprint, IndexReader, Lookup, RequiredTerms};
 use plan::query::Query;
 use std::sync::{Arc, OnceLock};
 
@@ -54,7 +54,7 @@ pub(crate) struct SharedFilter {
 /// Values without which no document passes the filter, for indexes with the same rules.
 pub(crate) struct SharedNeedles<'l> {
     pub(crate) rules: Fingerprint,
-    pub(crate) needles: Needles<'l>,
+    pub(crate) needles: RequiredTerms<'l>,
 }
 
 impl SharedFilter {
@@ -83,7 +83,7 @@ impl SharedFilter {
     /// What indexes are to be searched for first, where all of the filter is about single values.
     pub(crate) fn needles(&self) -> Option<SharedNeedles<'_>> {
         let (rules, narrowing) = self.known.get()?;
-        let needles = Needles::of(&narrowing.as_ref()?.lookup)?;
+        let needles = RequiredTerms::of(&narrowing.as_ref()?.lookup)?;
         Some(SharedNeedles { rules: *rules, needles })
     }
 

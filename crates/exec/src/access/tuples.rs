@@ -42,6 +42,8 @@ const TUPLES_AT_A_TIME: usize = 1024;
 const TURN_STEPS: u64 = 2;
 /// What a tuple takes, roughly.
 const TUPLE_BYTES: usize = 96;
+/// What the hash of a tuple takes, roughly.
+const HASH_BYTES: usize = 16;
 
 impl Grouping<'_> {
     /// Adds the rows of the part to a fresh collector; tells whether that was cheaper than to look at all documents.
@@ -58,7 +60,7 @@ impl Grouping<'_> {
         let mut extremes = grouping.map(|grouping| Extremes::new(grouping, paths));
         let mut held = self.context.budget.holding();
         let mut apart = Vec::new();
-        let mut seen = SeenTuples::new(self.counting.index.piece_count(), tuples_max);
+        let mut bounds = TupleBounds { max: tuples_max, left: tuples_max, are_counted: false };
         // The terms of a piece are turned round at once.
         self.task.meter.expect(self.counting.count.saturating_mul(TURN_STEPS));
         if self.task.meter.is_due() {
@@ -72,7 +74,8 @@ impl Grouping<'_> {
             let mut holding = self.context.budget.holding();
             holding.add(columns.size_bytes()).map_err(query_fault)?;
             let known = known(paths, &columns);
-            let Some(tuples) = tuples(&columns, &known, &mut seen, self.apart_max(), &mut apart) else {
+            let turned = (&columns, &known[..]);
+            let Some(tuples) = self.piece_tuples(paths, turned, &mut bounds, &mut apart).await? else {
                 return Ok(false);
             };
             holding.add(tuples.len() * TUPLE_BYTES).map_err(query_fault)?;
@@ -97,6 +100,65 @@ impl Grouping<'_> {
         }
         self.finish(&apart, collector, metrics).await?;
         Ok(true)
+    }
+
+    /// The different tuples of a piece; nothing where those of all pieces are too many, or too many documents must be
+    /// read.
+    async fn piece_tuples(
+        &self,
+        paths: &[Values<'_>],
+        (columns, known): (&Columns, &[Vec<Known>]),
+        bounds: &mut TupleBounds,
+        apart: &mut Vec<DocumentNumber>,
+    ) -> Result<Option<HashMap<Vec<u32>, Alike>>, Fault> {
+        let apart_before = apart.len();
+        let mut found = tuples(columns, known, bounds.left, self.apart_max(), apart);
+        let is_only_piece = self.counting.index.piece_count() == 1;
+        // Tuples of several pieces may be the same, so they are counted before anything is decided.
+        if matches!(found, Err(TooMany::Tuples)) && !bounds.are_counted && !is_only_piece {
+            if self.has_more_tuples(paths, bounds.max).await? {
+                return Ok(None);
+            }
+            *bounds = TupleBounds { left: u64::MAX, are_counted: true, ..*bounds };
+            apart.truncate(apart_before);
+            found = tuples(columns, known, bounds.left, self.apart_max(), apart);
+        }
+        let Ok(found) = found else {
+            return Ok(None);
+        };
+        if !bounds.are_counted {
+            bounds.left -= found.len() as u64;
+        }
+        Ok(Some(found))
+    }
+
+    /// Whether there are more than `max` different tuples, each counted once in however many pieces it is: the answer
+    /// must not depend on how documents lie in pieces.
+    async fn has_more_tuples(&self, paths: &[Values<'_>], max: u64) -> Result<bool, Fault> {
+        let index_paths: Vec<IndexPath> = paths.iter().map(|values| values.path.clone()).collect();
+        let mut holding = self.context.budget.holding();
+        let mut hashes = HashSet::new();
+        for piece in 0..self.counting.index.piece_count() {
+            let within = self.counting.within.as_ref();
+            let Some(columns) = self.counting.index.columns(piece, &index_paths, within).await? else {
+                break;
+            };
+            let known = known(paths, &columns);
+            let before = hashes.len();
+            columns.for_each(|_, places| {
+                if !is_apart(&known, places) {
+                    hashes.insert(hash_of(&columns, places));
+                }
+                hashes.len() as u64 <= max
+            });
+            if hashes.len() as u64 > max {
+                return Ok(true);
+            }
+            holding.add((hashes.len() - before) * HASH_BYTES).map_err(query_fault)?;
+            self.context.check_time().map_err(query_fault)?;
+            self.task.rest().await?;
+        }
+        Ok(false)
     }
 
     /// Whether the documents have the kinds that are hoped for.
@@ -132,70 +194,69 @@ fn known(paths: &[Values<'_>], columns: &Columns) -> Vec<Vec<Known>> {
     known.collect()
 }
 
-/// Counts different tuples, each once in however many pieces it is: whether they are too many must not depend on how
-/// documents lie in pieces.
-struct SeenTuples {
-    /// Hashes of the tuples; of one piece alone all tuples are different.
-    hashes: Option<HashSet<u64>>,
-    count: u64,
+/// How many different tuples there may be.
+#[derive(Clone, Copy)]
+struct TupleBounds {
     max: u64,
+    /// Those that the pieces not looked at may have, if no tuple is in two pieces.
+    left: u64,
+    /// Whether those of all pieces were counted together, and are few enough.
+    are_counted: bool,
 }
 
-impl SeenTuples {
-    fn new(pieces: usize, max: u64) -> SeenTuples {
-        SeenTuples { hashes: (pieces > 1).then(HashSet::new), count: 0, max }
-    }
-
-    fn add(&mut self, columns: &Columns, places: &[u32]) {
-        let Some(hashes) = &mut self.hashes else {
-            self.count += 1;
-            return;
-        };
-        let mut hasher = DefaultHasher::new();
-        for (column, place) in columns.columns().iter().zip(places) {
-            let code = place.checked_sub(1).and_then(|place| column.codes.get(place as usize));
-            let code = code.map_or(&[][..], |(code, _)| code);
-            hasher.write_usize(code.len());
-            hasher.write(code);
-        }
-        self.count += u64::from(hashes.insert(hasher.finish()));
-    }
-
-    fn are_too_many(&self) -> bool {
-        self.count > self.max
-    }
+/// What there is too much of.
+enum TooMany {
+    /// Tuples of this piece and of those before it.
+    Tuples,
+    /// Documents that must be read.
+    Apart,
 }
 
-/// The different tuples of a piece; nothing where they are too many, or too many documents must be read.
+/// The different tuples of a piece, unless they are too many, or too many documents must be read.
 fn tuples(
     columns: &Columns,
     known: &[Vec<Known>],
-    seen: &mut SeenTuples,
+    tuples_max: u64,
     apart_max: u64,
     apart: &mut Vec<DocumentNumber>,
-) -> Option<HashMap<Vec<u32>, Alike>> {
+) -> Result<HashMap<Vec<u32>, Alike>, TooMany> {
     let mut tuples: HashMap<Vec<u32>, Alike> = HashMap::new();
-    let is_apart = |places: &[u32]| {
-        let mut pairs = known.iter().zip(places);
-        pairs.any(|(known, place)| {
-            !matches!(known.get(*place as usize), Some(Known::Missing | Known::Value(_)))
-        })
-    };
-    let mut is_too_much = false;
+    let mut too_many = None;
     columns.for_each(|number, places| {
         if let Some(alike) = tuples.get_mut(places) {
             alike.count += 1;
             alike.last = number;
-        } else if is_apart(places) {
+        } else if is_apart(known, places) {
             apart.push(number);
         } else {
-            seen.add(columns, places);
             tuples.insert(places.to_vec(), Alike { count: 1, first: number, last: number });
         }
-        is_too_much = seen.are_too_many() || apart.len() as u64 > apart_max;
-        !is_too_much
+        if tuples.len() as u64 > tuples_max {
+            too_many = Some(TooMany::Tuples);
+        } else if apart.len() as u64 > apart_max {
+            too_many = Some(TooMany::Apart);
+        }
+        too_many.is_none()
     });
-    (!is_too_much).then_some(tuples)
+    too_many.map_or(Ok(tuples), Err)
+}
+
+/// Whether a document with the values at these places must be read.
+fn is_apart(known: &[Vec<Known>], places: &[u32]) -> bool {
+    let mut pairs = known.iter().zip(places);
+    pairs.any(|(known, place)| !matches!(known.get(*place as usize), Some(Known::Missing | Known::Value(_))))
+}
+
+/// A hash of the values at these places, the same in every piece.
+fn hash_of(columns: &Columns, places: &[u32]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for (column, place) in columns.columns().iter().zip(places) {
+        let code = place.checked_sub(1).and_then(|place| column.codes.get(place as usize));
+        let code = code.map_or(&[][..], |(code, _)| code);
+        hasher.write_usize(code.len());
+        hasher.write(code);
+    }
+    hasher.finish()
 }
 
 /// A document with the values of a tuple. A path below another has no value where that one has a whole value, so they

@@ -157,7 +157,7 @@ impl Grouping<'_> {
             let documents: Vec<StoredDocument> =
                 self.open.view.by_numbers(some, &self.open.part.keys).await?;
             metrics.documents_by_index += documents.len() as u64;
-            metrics.count_read(&documents, begun.elapsed());
+            metrics.count_read(self.open, &documents, begun.elapsed());
             for stored in &documents {
                 let tie = stored.number.raw().to_be_bytes();
                 let item = Item { tie: &tie, stored: Some(stored), keys: None };

@@ -10,9 +10,10 @@ use model::{ContainerDefinition, ContainerDraft, DefaultTtl, PartitionKeyDefinit
 use serde_json::Value as Json;
 use value::PropertyPath;
 
-/// A container with the id as its partition key, whose documents may expire, and with these further members.
+/// A container with the id as its partition key unless another path is given, whose documents may expire, and with these further members.
 pub(crate) fn definition(further: &Json) -> ContainerDefinition {
-    let key = PartitionKeyDefinition::new(PartitionKeyKind::HashV2, ["/id"]).unwrap();
+    let path = further["partitionKey"].as_str().unwrap_or("/id");
+    let key = PartitionKeyDefinition::new(PartitionKeyKind::HashV2, [path]).unwrap();
     let mut draft = ContainerDraft::new("c", key);
     draft.default_ttl = DefaultTtl::OnDemand;
     for (name, member) in further.as_object().unwrap() {
@@ -26,6 +27,7 @@ pub(crate) fn definition(further: &Json) -> ContainerDefinition {
                 let embeddings = list(&member["vectorEmbeddings"]).iter().map(embedding).collect();
                 draft.policies.vectors = Some(VectorEmbeddingPolicy { embeddings });
             }
+            "partitionKey" => {}
             other => panic!("the cases know no \"{other}\""),
         }
     }

@@ -7,15 +7,16 @@ use exec::{
     ComputedProperty, Page, PageRequest, Part, PartScope, PartSource, Program, QueryBounds, QueryRow, Resume,
 };
 use kv::{Batch, CommitMode, Durability, KeyRange, Store};
-use model::policy::ComputedProperty as ComputedDefinition;
+use model::policy::{ComputedProperty as ComputedDefinition, IndexPath};
 use model::{
-    Ambient, ContainerDefinition, ContainerNumber, DatabaseNumber, EffectiveKey, Fault, PartitionOrdinal,
+    Ambient, ContainerDefinition, ContainerDraft, ContainerNumber, DatabaseNumber, EffectiveKey, Fault,
+    PartitionOrdinal,
 };
-use partition::index::{IndexMemory, IndexOptions};
+use partition::index::{Fingerprint, IndexMemory, IndexOptions};
 use partition::keyspace::{self, PartitionId, SPACES};
 use partition::{
-    ContainerShape, CurrentShape, PartitionMetrics, PartitionSpec, PartitionView, PhysicalPartition,
-    RecordCache, RecordScan, Surroundings, new_partition_rows,
+    ContainerShape, CurrentShape, PartitionEnvironment, PartitionMetrics, PartitionSpec, PartitionView,
+    PhysicalPartition, RecordCache, RecordScan, new_partition_rows,
 };
 use plan::query::Query;
 use plan::{
@@ -27,11 +28,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use value::{Document, Value};
 
-pub(crate) const SYSTEM: SystemProperties =
-    SystemProperties { database: DatabaseNumber(1), container: ContainerNumber(1) };
+pub(crate) const SYSTEM: SystemProperties = SystemProperties {
+    database: DatabaseNumber(1),
+    container: ContainerNumber(1),
+    link: |rid| rid.to_string(),
+};
 
-/// How often other tasks go first while a reopened partition builds its index.
-const REOPEN_YIELDS_MAX: usize = 1_000_000;
+/// How often other tasks go first while a partition builds its index.
+const YIELDS_MAX: usize = 1_000_000;
 
 /// A clock that stands until the test moves it.
 #[derive(Debug)]
@@ -66,7 +70,7 @@ pub(crate) struct House {
     /// Bytes after which a page ends.
     pub(crate) bytes_max: usize,
     definition: ContainerDefinition,
-    surroundings: Surroundings,
+    environment: PartitionEnvironment,
     shape: Arc<CurrentShape>,
 }
 
@@ -104,7 +108,7 @@ impl House {
         let definition = definition(further);
         let clock = Arc::new(Clock(AtomicU64::new(1_700_000_000_000)));
         let store = Store::memory(&SPACES, CommitMode::Thread);
-        let surroundings = Surroundings {
+        let environment = PartitionEnvironment {
             store: store.clone(),
             cache: Arc::new(RecordCache::new(1 << 20, 7)),
             ambient: clock.clone(),
@@ -122,7 +126,7 @@ impl House {
             let keys = keyspace::effective_range(SYSTEM.container, &range);
             let spec = PartitionSpec { id, range };
             let opened =
-                PhysicalPartition::open(surroundings.clone(), spec, Arc::clone(&shape)).await.unwrap();
+                PhysicalPartition::open(environment.clone(), spec, Arc::clone(&shape)).await.unwrap();
             let opened = Arc::new(opened);
             opened_all.push(Arc::clone(&opened));
             parts.push(Part {
@@ -144,7 +148,7 @@ impl House {
             memory: Arc::new(QueryMemory::new(1 << 30)),
             bytes_max: 1 << 20,
             definition,
-            surroundings,
+            environment,
             shape,
         }
     }
@@ -194,19 +198,48 @@ impl House {
     /// Closes all partitions and opens them again, and waits for their indexes.
     pub(crate) async fn reopen(&mut self) {
         for (at, part) in self.parts.iter_mut().enumerate() {
-            let (surroundings, shape) = (self.surroundings.clone(), Arc::clone(&self.shape));
+            let (environment, shape) = (self.environment.clone(), Arc::clone(&self.shape));
             let spec = self.partitions[at].spec().clone();
             self.partitions[at].close().await.unwrap();
-            let opened = Arc::new(PhysicalPartition::open(surroundings, spec, shape).await.unwrap());
+            let opened = Arc::new(PhysicalPartition::open(environment, spec, shape).await.unwrap());
             let mut waited = 0;
             while opened.view().await.unwrap().index().is_none() {
                 waited += 1;
-                assert!(waited < REOPEN_YIELDS_MAX, "no index after it was opened again");
+                assert!(waited < YIELDS_MAX, "no index after it was opened again");
                 tokio::task::yield_now().await;
             }
             part.source = PartSource::Live(Arc::clone(&opened));
             self.partitions[at] = opened;
         }
+    }
+
+    /// Changes the indexing policy and changes it back, and waits each time until the index is rebuilt.
+    pub(crate) async fn rebuild(&mut self) {
+        let mut other = ContainerDraft::clone(&self.definition);
+        other.policies.indexing.excluded.push(IndexPath::parse("/left/out/?").unwrap());
+        let other = other.checked().unwrap();
+        for definition in [&other, &self.definition] {
+            let mut shape = ContainerShape::new(definition, |text| Some(query(text)));
+            shape.change = self.shape.load().change + 1;
+            let before = self.fingerprints().await;
+            assert!(self.shape.adopt(shape));
+            self.partitions.iter().for_each(|partition| partition.reshape());
+            let mut waited = 0;
+            while self.fingerprints().await.iter().zip(&before).any(|(now, before)| now == before) {
+                waited += 1;
+                assert!(waited < YIELDS_MAX, "the index is not rebuilt");
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    /// What the index of each partition is made by.
+    async fn fingerprints(&self) -> Vec<Option<Fingerprint>> {
+        let mut found = Vec::new();
+        for partition in &self.partitions {
+            found.push(partition.view().await.unwrap().index().map(|index| index.fingerprint()));
+        }
+        found
     }
 
     pub(crate) async fn delete(&self, id: &str) {

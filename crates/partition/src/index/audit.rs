@@ -1,7 +1,7 @@
-//! Whether the index says what the records say: every term of every record, and no other.
+//! Checks that the index has every term of every record, and no other.
 //!
-//! Derives the terms again from the records of the same view and compares them with all pieces. Holds both in
-//! memory, some hundred bytes a document; for tests and an offline check.
+//! Derives the terms again from the records of the same view and compares them with all pieces. Holds both in memory,
+//! some hundred bytes per document; for tests and the offline check.
 
 use crate::index::IndexReader;
 use crate::index::code::PRESENT;
@@ -20,41 +20,41 @@ use model::{ContainerNumber, DocumentNumber, EffectiveRange, Fault};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// A disagreement between index and records.
+/// A difference between index and records.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IndexFinding {
     /// A document is in no piece, or in several.
-    #[error("the document {number:?} is alive in {count} pieces of the index")]
+    #[error("the document {number:?} is live in {count} pieces of the index")]
     Alive {
         /// The document.
         number: DocumentNumber,
-        /// In how many pieces.
+        /// The number of pieces.
         count: usize,
     },
-    /// A piece holds a document that is not there.
-    #[error("the index holds the document {number:?}, which is not there")]
+    /// A piece has a live document that does not exist.
+    #[error("the index has the document {number:?}, which does not exist")]
     Ghost {
         /// The document.
         number: DocumentNumber,
     },
-    /// A term lacks documents that have its value, or has others.
+    /// The posting of a term lacks documents or has wrong ones.
     #[error("the term {path:?} {code:?} lacks {missing:?} and has {surplus:?} too many")]
     Term {
-        /// Code of the path.
+        /// The code of the path.
         path: Bytes,
-        /// Code of the value.
+        /// The code of the value.
         code: Bytes,
-        /// Documents that the index does not find.
+        /// Documents that have the value but are not in the index.
         missing: Vec<DocumentNumber>,
-        /// Documents that it finds and should not.
+        /// Documents that are in the index but do not have the value.
         surplus: Vec<DocumentNumber>,
     },
 }
 
 type Terms = BTreeMap<(Bytes, Bytes), BTreeSet<DocumentNumber>>;
 
-/// The runs of a partition that have rows in the store and that its manifest does not name. Beside an index build or
-/// a flush there may be some; when nothing is under way there are none.
+/// The runs of a partition that have rows in the store but are not in its manifest. There may be some during an index
+/// build or a flush, and none otherwise.
 pub async fn unnamed_runs(view: &View, partition: PartitionId) -> Result<Vec<u64>, Fault> {
     let mut runs = stored_runs(view, partition).await?;
     if let Some(manifest) = Manifest::load(view, partition).await? {
@@ -65,7 +65,7 @@ pub async fn unnamed_runs(view: &View, partition: PartitionId) -> Result<Vec<u64
     Ok(runs.into_iter().collect())
 }
 
-/// Compares the index with the records of a range of hashes.
+/// Compares the index with the records of a hash range.
 pub(crate) async fn audit_index(
     reader: &IndexReader,
     container: ContainerNumber,

@@ -8,12 +8,12 @@
 //!          count · 1 · differences of ranks
 //!          count · 2 · length · roaring bitmap
 //!          count · 3 · row of the run with the roaring bitmap
-//!          count · 4 · length · differences of ranks  where they are many, to be passed over at once
+//!          count · 4 · length · differences of ranks  for many ranks, so that a reader can skip them
 //! ```
 //!
-//! A key is a path and a code. It shares its beginning with the key before it, except at a restart, every sixteenth
-//! entry, where it is whole. Numbers without a size are variable: seven bits a byte, the lowest first. The checksum
-//! covers the payload, so what is read is what was written; a reader still checks every length.
+//! A key is a path and a code. It is stored without the prefix that it shares with the previous key, except at a
+//! restart, every sixteenth entry, where it is complete. Numbers without a size are variable-length: seven bits per
+//! byte, lowest first. The checksum covers the payload; a reader checks every length in addition.
 
 use crate::index::ranks::Posting;
 use crate::storage::damaged;
@@ -23,15 +23,15 @@ use roaring::RoaringBitmap;
 use std::cmp::Ordering;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Bytes after which a block is closed.
+/// Size at which a block is closed.
 const BLOCK_BYTES: usize = 16 * 1024;
-/// Entries from one whole key to the next.
+/// Entries from one complete key to the next.
 const RESTART_INTERVAL: usize = 16;
-/// Documents of a posting that is a list.
+/// Maximum number of documents of a posting list; longer postings are bitmaps.
 const LIST_MAX: u64 = 128;
-/// Documents of a list that goes without a length.
+/// Maximum number of documents of a list without a length.
 const SHORT_LIST_MAX: usize = 4;
-/// Bytes of a bitmap that has its place inside a block.
+/// Maximum size of a bitmap that is stored inside a block.
 const BITMAP_INLINE_MAX: usize = 4096;
 
 const FULL: u8 = 0;
@@ -48,7 +48,7 @@ pub(crate) fn seal(payload: &[u8]) -> Bytes {
     row.into()
 }
 
-/// The payload of a row, if it is as it was written.
+/// The payload of a row, if its checksum matches.
 pub(crate) fn unseal(mut row: Bytes) -> Result<Bytes, Fault> {
     let sum = row.try_get_u64().map_err(|_| bad())?;
     if xxh3_64(&row) == sum { Ok(row) } else { Err(bad()) }
@@ -68,7 +68,7 @@ pub(crate) fn put_number(mut number: u64, out: &mut Vec<u8>) {
 
 #[inline]
 pub(crate) fn take_number(bytes: &mut &[u8]) -> Result<u64, Fault> {
-    // Most are counts and steps of one byte.
+    // Most are counts and differences of one byte.
     if let [byte @ ..0x80, rest @ ..] = *bytes {
         *bytes = rest;
         return Ok(u64::from(*byte));
@@ -89,7 +89,7 @@ fn take_long_number(bytes: &mut &[u8]) -> Result<u64, Fault> {
     Err(bad())
 }
 
-/// As [`take_number`] for numbers of a length or count.
+/// As [`take_number`], for lengths and counts.
 pub(crate) fn take_count(bytes: &mut &[u8]) -> Result<usize, Fault> {
     usize::try_from(take_number(bytes)?).map_err(|_| bad())
 }
@@ -111,7 +111,7 @@ pub(crate) fn read_bitmap(bytes: &[u8]) -> Result<RoaringBitmap, Fault> {
     RoaringBitmap::deserialize_from(bytes).map_err(|_| bad())
 }
 
-/// Documents of a term, ready to be written.
+/// The posting of a term, ready to be written.
 pub(crate) enum StoredPosting {
     Full { count: u64 },
     List(Vec<u32>),
@@ -119,7 +119,7 @@ pub(crate) enum StoredPosting {
 }
 
 impl StoredPosting {
-    /// Ranks ascend.
+    /// Ranks, ascending.
     pub(crate) fn new(ranks: &[u32], universe: usize) -> StoredPosting {
         let count = ranks.len() as u64;
         if ranks.len() == universe {
@@ -133,7 +133,7 @@ impl StoredPosting {
         }
     }
 
-    /// A bitmap that should have a row of its own.
+    /// A bitmap that is too large for a block and needs a row of its own.
     pub(crate) fn large(&self) -> Option<&[u8]> {
         match self {
             StoredPosting::Bitmap { bytes, .. } if bytes.len() > BITMAP_INLINE_MAX => Some(bytes),
@@ -184,7 +184,6 @@ fn write_differences(ranks: &[u32], out: &mut Vec<u8>) {
     }
 }
 
-/// Fills one block.
 #[derive(Default)]
 pub(crate) struct BlockBuilder {
     bytes: Vec<u8>,
@@ -195,7 +194,7 @@ pub(crate) struct BlockBuilder {
 }
 
 impl BlockBuilder {
-    /// Adds a term; its bitmap is in the row `elsewhere`, if given.
+    /// Adds a term. `elsewhere` is the row of its bitmap, if it has one.
     pub(crate) fn push(&mut self, key: &[u8], posting: &StoredPosting, elsewhere: Option<u32>) {
         let is_restart = self.entries.is_multiple_of(RESTART_INTERVAL);
         if is_restart {
@@ -222,7 +221,7 @@ impl BlockBuilder {
         self.entries == 0
     }
 
-    /// The first key and the payload; the builder begins a new block.
+    /// Returns the first key and the payload, and starts a new block.
     pub(crate) fn finish(&mut self) -> (Vec<u8>, Vec<u8>) {
         let BlockBuilder { mut bytes, restarts, first_key, .. } = std::mem::take(self);
         restarts.iter().for_each(|restart| bytes.put_u32(*restart));
@@ -235,7 +234,7 @@ fn shared_length(left: &[u8], right: &[u8]) -> usize {
     left.iter().zip(right).take_while(|(left, right)| left == right).count()
 }
 
-/// A block that was read.
+/// A decoded block.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
     entries: Bytes,
@@ -244,15 +243,15 @@ pub(crate) struct Block {
 
 /// A term of a block.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct TermEntry {
     pub(crate) key: Vec<u8>,
     /// Documents of the term.
     pub(crate) count: u64,
-    place: PostingPlace,
+    location: PostingLocation,
 }
 
 #[derive(Clone, Debug)]
-enum PostingPlace {
+enum PostingLocation {
     Full,
     List(Bytes),
     Bitmap(Bytes),
@@ -271,7 +270,7 @@ impl Block {
         self.entries.len() + self.restarts.len()
     }
 
-    /// Groups of entries, each from one restart to the next.
+    /// Number of groups; a group is the entries from one restart to the next.
     pub(crate) fn group_count(&self) -> usize {
         self.restarts.len() / 4
     }
@@ -281,7 +280,7 @@ impl Block {
         offset.map_or(self.entries.len(), |bytes| u32::from_be_bytes(bytes) as usize)
     }
 
-    /// The last group that begins at or before `key`.
+    /// The last group that starts at or before `key`.
     pub(crate) fn group_of(&self, key: &[u8]) -> Result<usize, Fault> {
         let (mut low, mut high) = (0, self.group_count());
         while low < high {
@@ -299,11 +298,11 @@ impl Block {
     }
 
     /// The terms of a group.
-    pub(crate) fn group(&self, group: usize) -> Result<Vec<Entry>, Fault> {
+    pub(crate) fn group(&self, group: usize) -> Result<Vec<TermEntry>, Fault> {
         let (start, end) = (self.group_start(group), self.group_start(group + 1));
         let whole = self.entries.get(start..end).ok_or_else(bad)?;
         let mut rest = whole;
-        let mut entries: Vec<Entry> = Vec::with_capacity(RESTART_INTERVAL);
+        let mut entries: Vec<TermEntry> = Vec::with_capacity(RESTART_INTERVAL);
         while !rest.is_empty() {
             let shared = take_count(&mut rest)?;
             let length = take_count(&mut rest)?;
@@ -312,20 +311,20 @@ impl Block {
             key.extend_from_slice(before.get(..shared).ok_or_else(bad)?);
             key.extend_from_slice(take_bytes(&mut rest, length)?);
             let (count, posting) = take_posting(&mut rest)?;
-            let place = self.place(posting);
-            entries.push(Entry { key, count, place });
+            let location = self.location(posting);
+            entries.push(TermEntry { key, count, location });
         }
         Ok(entries)
     }
 
-    /// The terms of a group without those that have few documents, none of which `is_wanted` by its rank.
-    /// `may_pass` tells of a key whether its term may be left out at all.
+    /// The terms of a group, except those with few documents none of which `is_wanted` by its rank. Only terms whose
+    /// key `may_pass` are left out.
     pub(crate) fn group_of_wanted(
         &self,
         group: usize,
         may_pass: impl Fn(&[u8]) -> bool,
         is_wanted: impl Fn(u32) -> bool,
-    ) -> Result<Vec<Entry>, Fault> {
+    ) -> Result<Vec<TermEntry>, Fault> {
         let (start, end) = (self.group_start(group), self.group_start(group + 1));
         let mut rest = self.entries.get(start..end).ok_or_else(bad)?;
         let mut entries = Vec::new();
@@ -333,15 +332,15 @@ impl Block {
         while !rest.is_empty() {
             take_key(&mut rest, &mut key)?;
             let (count, posting) = take_posting(&mut rest)?;
-            if count > SIFTED_MAX || has_wanted(&posting, &is_wanted)? || !may_pass(&key) {
-                entries.push(Entry { key: key.clone(), count, place: self.place(posting) });
+            if count > TESTED_DOCUMENTS_MAX || has_wanted(&posting, &is_wanted)? || !may_pass(&key) {
+                entries.push(TermEntry { key: key.clone(), count, location: self.location(posting) });
             }
         }
         Ok(entries)
     }
 
-    /// The term of that key, if it is here.
-    pub(crate) fn find(&self, key: &[u8]) -> Result<Option<Entry>, Fault> {
+    /// The term with this key, if it is in the block.
+    pub(crate) fn find(&self, key: &[u8]) -> Result<Option<TermEntry>, Fault> {
         let group = self.group_of(key)?;
         let mut rest =
             self.entries.get(self.group_start(group)..self.group_start(group + 1)).ok_or_else(bad)?;
@@ -352,7 +351,7 @@ impl Block {
                 Ordering::Less => take_posting(&mut rest)?,
                 Ordering::Equal => {
                     let (count, posting) = take_posting(&mut rest)?;
-                    return Ok(Some(Entry { key: before, count, place: self.place(posting) }));
+                    return Ok(Some(TermEntry { key: before, count, location: self.location(posting) }));
                 }
                 Ordering::Greater => return Ok(None),
             };
@@ -360,18 +359,18 @@ impl Block {
         Ok(None)
     }
 
-    /// Where a posting of this block is, to be kept.
-    fn place(&self, posting: PostingBytes<'_>) -> PostingPlace {
+    /// The location of a posting of this block, to be kept.
+    fn location(&self, posting: PostingBytes<'_>) -> PostingLocation {
         match posting {
-            PostingBytes::Full => PostingPlace::Full,
-            PostingBytes::List(bytes) => PostingPlace::List(self.entries.slice_ref(bytes)),
-            PostingBytes::Bitmap(bytes) => PostingPlace::Bitmap(self.entries.slice_ref(bytes)),
-            PostingBytes::Elsewhere(row) => PostingPlace::Elsewhere(row),
+            PostingBytes::Full => PostingLocation::Full,
+            PostingBytes::List(bytes) => PostingLocation::List(self.entries.slice_ref(bytes)),
+            PostingBytes::Bitmap(bytes) => PostingLocation::Bitmap(self.entries.slice_ref(bytes)),
+            PostingBytes::Elsewhere(row) => PostingLocation::Elsewhere(row),
         }
     }
 }
 
-/// The documents of a term as they stand in a block.
+/// The posting of a term as it is stored in a block.
 enum PostingBytes<'a> {
     Full,
     List(&'a [u8]),
@@ -379,10 +378,10 @@ enum PostingBytes<'a> {
     Elsewhere(u32),
 }
 
-/// Documents of a term that are looked at one by one to find out whether the term may be left out.
-const SIFTED_MAX: u64 = 8;
+/// Maximum number of documents that are tested to decide whether a term is left out.
+const TESTED_DOCUMENTS_MAX: u64 = 8;
 
-/// Whether a posting has a document that is wanted; in doubt it has.
+/// Whether a posting has a wanted document; true if that is not known.
 fn has_wanted(posting: &PostingBytes<'_>, is_wanted: impl Fn(u32) -> bool) -> Result<bool, Fault> {
     let PostingBytes::List(mut rest) = *posting else {
         return Ok(true);
@@ -398,7 +397,7 @@ fn has_wanted(posting: &PostingBytes<'_>, is_wanted: impl Fn(u32) -> bool) -> Re
     Ok(false)
 }
 
-/// Takes the next key, of which only what differs from the one before is stored.
+/// Decodes the next key, which is stored without the prefix it shares with the previous one.
 #[inline]
 fn take_key(rest: &mut &[u8], key: &mut Vec<u8>) -> Result<(), Fault> {
     let shared = take_count(rest)?;
@@ -411,7 +410,7 @@ fn take_key(rest: &mut &[u8], key: &mut Vec<u8>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Takes off a posting and how many documents it has.
+/// Decodes a posting and its document count.
 fn take_posting<'a>(rest: &mut &'a [u8]) -> Result<(u64, PostingBytes<'a>), Fault> {
     let count = take_number(rest)?;
     let posting = match take_bytes(rest, 1)? {
@@ -437,23 +436,23 @@ fn take_posting<'a>(rest: &mut &'a [u8]) -> Result<(u64, PostingBytes<'a>), Faul
     Ok((count, posting))
 }
 
-impl Entry {
-    /// The row that holds the bitmap, if it is not here.
+impl TermEntry {
+    /// The row with the bitmap, if it is not in the block.
     pub(crate) fn elsewhere(&self) -> Option<u32> {
-        match &self.place {
-            PostingPlace::Elsewhere(row) => Some(*row),
-            PostingPlace::Full | PostingPlace::List(_) | PostingPlace::Bitmap(_) => None,
+        match &self.location {
+            PostingLocation::Elsewhere(row) => Some(*row),
+            PostingLocation::Full | PostingLocation::List(_) | PostingLocation::Bitmap(_) => None,
         }
     }
 
-    /// The documents, unless they are in the row that [`Entry::elsewhere`] names.
+    /// The documents, unless they are in the row that [`TermEntry::elsewhere`] returns.
     pub(crate) fn posting(&self) -> Result<Posting<'static>, Fault> {
-        match &self.place {
-            PostingPlace::Full => Ok(Posting::Full),
-            PostingPlace::List(bytes) => {
+        match &self.location {
+            PostingLocation::Full => Ok(Posting::Full),
+            PostingLocation::List(bytes) => {
                 let mut rest = bytes.as_ref();
                 let mut rank = 0_u32;
-                // At least a byte each.
+                // Each takes at least one byte.
                 let mut ranks = Vec::with_capacity(rest.len());
                 while !rest.is_empty() {
                     let step = u32::try_from(take_number(&mut rest)?).map_err(|_| bad())?;
@@ -462,8 +461,8 @@ impl Entry {
                 }
                 Ok(Posting::List(ranks))
             }
-            PostingPlace::Bitmap(bytes) => read_bitmap(bytes).map(Posting::Set),
-            PostingPlace::Elsewhere(_) => Err(bad()),
+            PostingLocation::Bitmap(bytes) => read_bitmap(bytes).map(Posting::Set),
+            PostingLocation::Elsewhere(_) => Err(bad()),
         }
     }
 }
@@ -489,7 +488,7 @@ mod tests {
         let (first, payload) = builder.finish();
         assert!(first == key(0) && builder.is_empty());
         let block = Block::new(unseal(seal(&payload)).unwrap()).unwrap();
-        let entries: Vec<Entry> =
+        let entries: Vec<TermEntry> =
             (0..block.group_count()).flat_map(|group| block.group(group).unwrap()).collect();
         assert_eq!(entries.len(), 100);
         for (index, entry) in (0..).zip(&entries) {
@@ -510,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told() {
+    fn damage_is_reported() {
         let sealed = seal(b"payload");
         for at in 0..sealed.len() {
             let mut row = sealed.to_vec();
@@ -527,7 +526,7 @@ mod tests {
             for flip in [1, 0x80, 0xff] {
                 let mut bytes = payload.clone();
                 bytes[at] ^= flip;
-                // Nothing to expect but an end: the checksum stands before this.
+                // Any result is fine, because damaged bytes do not pass the checksum; the decoder must only end.
                 if let Ok(block) = Block::new(bytes.into()) {
                     for group in 0..block.group_count() {
                         if let Ok(entries) = block.group(group) {

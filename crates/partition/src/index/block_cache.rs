@@ -1,6 +1,6 @@
-//! Rows of runs that were read lately, checked and decoded, for all partitions of a store.
+//! Cache of decoded rows of runs, for all partitions of a store.
 //!
-//! A row of a run never changes and its number is never given again, so nothing has to be taken out.
+//! A row of a run never changes and run numbers are never reused, so entries need no invalidation.
 
 use crate::index::block::Block;
 use crate::keyspace::PartitionId;
@@ -11,22 +11,22 @@ use roaring::RoaringBitmap;
 use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Parts with a lock of their own.
+/// Number of shards, each with its own lock.
 const SHARDS: usize = 8;
-/// What an entry takes beside its row.
+/// Overhead of an entry in addition to its row.
 const ENTRY_BYTES: u64 = 128;
-/// Bytes of a row, about; decides how many entries are prepared for.
+/// Expected size of a row, for the initial capacity.
 const ROW_BYTES: usize = 16 * 1024;
 
-/// Which row.
+/// Identifies a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct RowPlace {
+pub(crate) struct RowAddress {
     pub(crate) partition: PartitionId,
     pub(crate) run: u64,
     pub(crate) row: u32,
 }
 
-/// A row as readers want it.
+/// A decoded row.
 #[derive(Clone, Debug)]
 pub(crate) enum Row {
     Block(Block),
@@ -36,8 +36,8 @@ pub(crate) enum Row {
 #[derive(Clone)]
 struct ByBytes;
 
-impl Weighter<RowPlace, Row> for ByBytes {
-    fn weight(&self, _place: &RowPlace, row: &Row) -> u64 {
+impl Weighter<RowAddress, Row> for ByBytes {
+    fn weight(&self, _address: &RowAddress, row: &Row) -> u64 {
         let bytes = match row {
             Row::Block(block) => block.size_bytes(),
             Row::Bitmap(set) => set.serialized_size(),
@@ -46,9 +46,9 @@ impl Weighter<RowPlace, Row> for ByBytes {
     }
 }
 
-/// See the file's head.
+/// Decoded rows of runs by their address.
 pub(crate) struct BlockCache {
-    shards: Vec<Mutex<Cache<RowPlace, Row, ByBytes, FixedState>>>,
+    shards: Vec<Mutex<Cache<RowAddress, Row, ByBytes, FixedState>>>,
     hasher: FixedState,
 }
 
@@ -59,7 +59,6 @@ impl std::fmt::Debug for BlockCache {
 }
 
 impl BlockCache {
-    /// Bytes that it takes.
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.shards.iter().map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner).weight()).sum()
     }
@@ -74,19 +73,19 @@ impl BlockCache {
         BlockCache { shards: (0..SHARDS).map(|_| shard()).collect(), hasher: hasher.clone() }
     }
 
-    pub(crate) fn get(&self, place: &RowPlace) -> Option<Row> {
-        self.shard(place)?.lock().unwrap_or_else(PoisonError::into_inner).get(place).cloned()
+    pub(crate) fn get(&self, address: &RowAddress) -> Option<Row> {
+        self.shard(address)?.lock().unwrap_or_else(PoisonError::into_inner).get(address).cloned()
     }
 
-    pub(crate) fn keep(&self, place: RowPlace, row: Row) {
-        if let Some(shard) = self.shard(&place) {
-            shard.lock().unwrap_or_else(PoisonError::into_inner).insert(place, row);
+    pub(crate) fn keep(&self, address: RowAddress, row: Row) {
+        if let Some(shard) = self.shard(&address) {
+            shard.lock().unwrap_or_else(PoisonError::into_inner).insert(address, row);
         }
     }
 
-    fn shard(&self, place: &RowPlace) -> Option<&Mutex<Cache<RowPlace, Row, ByBytes, FixedState>>> {
-        // The low bits are the cache's own.
-        let index = (self.hasher.hash_one(place) >> 48) % SHARDS as u64;
+    fn shard(&self, address: &RowAddress) -> Option<&Mutex<Cache<RowAddress, Row, ByBytes, FixedState>>> {
+        // The low bits are used by the cache itself.
+        let index = (self.hasher.hash_one(address) >> 48) % SHARDS as u64;
         self.shards.get(usize::try_from(index).unwrap_or(0))
     }
 }
@@ -101,16 +100,16 @@ mod tests {
         let cache = BlockCache::new(SHARDS * 64 * 1024);
         let partition = PartitionId { container: ContainerNumber(1), ordinal: PartitionOrdinal(2) };
         for row in 0..10_000 {
-            let place = RowPlace { partition, run: 3, row };
+            let address = RowAddress { partition, run: 3, row };
             let set: RoaringBitmap = (0..row % 500).map(|rank| rank * 3).collect();
-            cache.keep(place, Row::Bitmap(Arc::new(set.clone())));
-            if let Some(Row::Bitmap(found)) = cache.get(&place) {
+            cache.keep(address, Row::Bitmap(Arc::new(set.clone())));
+            if let Some(Row::Bitmap(found)) = cache.get(&address) {
                 assert_eq!(*found, set);
             }
         }
-        let places = (0..10_000).map(|row| RowPlace { partition, run: 3, row });
-        let kept = places.filter(|place| cache.get(place).is_some()).count();
+        let addresses = (0..10_000).map(|row| RowAddress { partition, run: 3, row });
+        let kept = addresses.filter(|address| cache.get(address).is_some()).count();
         assert!(kept > 0 && kept < 10_000, "{kept}");
-        assert!(cache.get(&RowPlace { partition, run: 4, row: 1 }).is_none());
+        assert!(cache.get(&RowAddress { partition, run: 4, row: 1 }).is_none());
     }
 }

@@ -1,10 +1,10 @@
-//! Makes an index anew beside the writer: for another policy, after damage, or where there was none.
+//! Builds an index in a background task: for a new policy, after damage, or if there was none.
 //!
-//! Walks all records, a few at a time and each time in the newest state, so that no state is held open. What changes
-//! meanwhile is taken from the log in the end, and the rest of it by the writer when it takes the index over. Runs
-//! are written on the way and are kept once the manifest is. Its steps are under the budget of all housekeeping.
+//! Walks all records in steps, each with a new view, so that no view is held open. Changes made meanwhile are taken
+//! from the log at the end, and the last of them by the writer when it swaps the index in. Runs are written during the
+//! walk and kept if the manifest is committed. The steps count against the budget of all housekeeping.
 
-use crate::index::keeper::{Home, Keeper, Prepared};
+use crate::index::index_writer::{IndexEnvironment, IndexWriter, Prepared};
 use crate::index::recovery::{catch_up, next_records};
 use crate::index::rules::Rules;
 use crate::keyspace;
@@ -14,40 +14,40 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::task::{JoinError, JoinHandle};
 
-/// The log is followed so often; what is left then is for the writer.
+/// Rounds in which the log is followed; the writer applies the rest.
 const ROUNDS_MAX: usize = 16;
-/// Changes that the writer may be left with.
-const REST_MAX: usize = 256;
+/// Changes that may be left to the writer.
+const REMAINDER_MAX: usize = 256;
 
-/// An index in the making.
+/// A running index build.
 #[derive(Debug)]
 pub(crate) struct Build {
     pub(crate) rules: Arc<Rules>,
-    /// Log entries behind this position are needed.
+    /// Log entries after this position are needed.
     pub(crate) lsn: Lsn,
-    task: JoinHandle<Result<Keeper, Fault>>,
+    task: JoinHandle<Result<IndexWriter, Fault>>,
 }
 
-/// What an index is made of, and from where on.
-pub(crate) struct Plan {
-    pub(crate) home: Home,
+/// The inputs of a build.
+pub(crate) struct BuildInput {
+    pub(crate) environment: IndexEnvironment,
     pub(crate) rules: Arc<Rules>,
     /// A position that every state from now on has reached.
     pub(crate) lsn: Lsn,
     pub(crate) range: EffectiveRange,
-    /// Counts the documents that were walked.
+    /// Counts the processed documents.
     pub(crate) walked: Arc<AtomicU64>,
 }
 
 impl Build {
-    pub(crate) fn begin(plan: Plan) -> Build {
-        plan.walked.store(0, Ordering::Relaxed);
-        let (rules, lsn) = (Arc::clone(&plan.rules), plan.lsn);
-        Build { rules, lsn, task: tokio::spawn(build(plan)) }
+    pub(crate) fn begin(input: BuildInput) -> Build {
+        input.walked.store(0, Ordering::Relaxed);
+        let (rules, lsn) = (Arc::clone(&input.rules), input.lsn);
+        Build { rules, lsn, task: tokio::spawn(build(input)) }
     }
 
-    /// Waits for the index.
-    pub(crate) async fn ended(&mut self) -> Result<Result<Keeper, Fault>, JoinError> {
+    /// Waits for the end of the build.
+    pub(crate) async fn ended(&mut self) -> Result<Result<IndexWriter, Fault>, JoinError> {
         (&mut self.task).await
     }
 }
@@ -58,35 +58,35 @@ impl Drop for Build {
     }
 }
 
-async fn build(plan: Plan) -> Result<Keeper, Fault> {
-    let Home { store, partition, memory, .. } = plan.home.clone();
-    let mut keeper = Keeper::new(plan.home, plan.rules, plan.lsn);
-    let mut range = keyspace::effective_range(partition.container, &plan.range);
+async fn build(input: BuildInput) -> Result<IndexWriter, Fault> {
+    let IndexEnvironment { store, partition, memory, .. } = input.environment.clone();
+    let mut index_writer = IndexWriter::new(input.environment, input.rules, input.lsn);
+    let mut range = keyspace::effective_range(partition.container, &input.range);
     loop {
         let step = memory.steps().step().await;
         let view = store.view().await.map_err(read_fault)?;
         let Some(versions) = next_records(&view, &mut range).await? else { break };
         drop(view);
-        plan.walked.fetch_add(versions.len() as u64, Ordering::Relaxed);
+        input.walked.fetch_add(versions.len() as u64, Ordering::Relaxed);
         let changes = versions.into_iter().map(|version| (version.number, Some(version))).collect();
-        let prepared = Prepared::new(keeper.rules(), changes);
-        keeper.apply(prepared, plan.lsn).await;
-        keeper.spill().await?;
+        let prepared = Prepared::new(index_writer.rules(), changes);
+        index_writer.apply(prepared, input.lsn).await;
+        index_writer.spill().await?;
         drop(step);
         tokio::task::yield_now().await;
     }
     for _ in 0..ROUNDS_MAX {
         let _step = memory.steps().step().await;
         let view = store.view().await.map_err(read_fault)?;
-        let taken = catch_up(&mut keeper, &view, partition).await?;
+        let taken = catch_up(&mut index_writer, &view, partition).await?;
         drop(view);
-        keeper.spill().await?;
-        if taken <= REST_MAX {
+        index_writer.spill().await?;
+        if taken <= REMAINDER_MAX {
             break;
         }
         tokio::task::yield_now().await;
     }
     let _step = memory.steps().step().await;
-    keeper.spill_rest().await?;
-    Ok(keeper)
+    index_writer.spill_remainder().await?;
+    Ok(index_writer)
 }

@@ -1,51 +1,51 @@
-//! Cells of the sphere, and the few of them that a geometry lies in.
+//! Cells of the sphere, and the few of them that cover a geometry.
 //!
-//! The sphere is seen as a cube; each face is a square that is quartered again and again. The id of a cell is its face,
-//! two bits for each quartering and a one behind them, so that the ids of all cells inside a cell lie around its own
-//! and no others do. The numbers have the form of S2's, the order of the quarters is plainer (by bits, not along a
-//! Hilbert curve: queries ask for few, large intervals). A library of S2 would bring rules of its own for what lies in
-//! a polygon; here the functions' own rules must hold, and what remains is this file.
+//! The sphere is projected onto a cube; each face is a square that is recursively divided into quarters. The id of a
+//! cell is its face, two bits per division and a one bit, so that the ids of all cells inside a cell are an interval
+//! around its own id. The ids have the form of S2 cell ids, but the order of the quarters is simpler (by bits, not
+//! along a Hilbert curve), because queries read few, large intervals. An S2 library would have its own rules for what
+//! is inside a polygon; here the rules of the query functions must hold.
 //!
-//! Whether a cell and a geometry meet is asked of the circle around the cell, so some cells more are named than need
-//! be, and none less.
+//! Intersection with a geometry is tested with the circle around a cell. The cover may therefore contain more cells
+//! than necessary, but never too few.
 
 use eval::{Cap, Direction, Outline, angle_between};
 use std::collections::BTreeSet;
 
-/// Quarterings that an id has room for.
+/// Divisions that an id has room for.
 const LEVELS: u32 = 30;
-/// Quarterings of the smallest cells that are used: they are about half a metre wide.
+/// Divisions of the smallest cells that are used, which are about half a metre wide.
 const LEVEL_MAX: u32 = 24;
 const FACES: u64 = 6;
 const FACE_SHIFT: u32 = 61;
 
-/// Most cells that a geometry of a document lies in.
+/// Maximum number of cells of a geometry in a document.
 pub(crate) const DOCUMENT_CELLS_MAX: usize = 8;
-/// Most cells that a query asks for.
+/// Maximum number of cells that a query looks up.
 const QUERY_CELLS_MAX: usize = 12;
 
-/// Times that the circle of a cell is larger than the cap around a geometry before its edges are looked at.
+/// Edges are tested only for cells whose circle is at most this many times larger than the cap around the geometry.
 const EDGES_MATTER: f64 = 2.0;
 
-/// A cell, or all of the sphere.
+/// A cell, or the whole sphere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Cell(u64);
 
 impl Cell {
-    /// All of the sphere.
+    /// The whole sphere.
     pub(crate) const SPHERE: Cell = Cell(0);
 
     fn face(face: u64) -> Cell {
         Cell(face << FACE_SHIFT | lowest_bit(0))
     }
 
-    /// The smallest cell that a direction lies in.
+    /// The smallest cell that contains a direction.
     fn at(direction: Direction) -> Cell {
         let (face, u, v) = face_of(direction);
         let steps = f64::from(1_u32 << LEVEL_MAX);
-        // The last step takes in the far edge of the face.
+        // The last step includes the far edge of the face.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // from 0 to the number of steps
-        let step = |place: f64| ((on_square(place) * steps) as u32).min((1 << LEVEL_MAX) - 1);
+        let step = |coordinate: f64| ((on_square(coordinate) * steps) as u32).min((1 << LEVEL_MAX) - 1);
         let (across, up) = (step(u), step(v));
         let mut id = face << FACE_SHIFT;
         for level in 1..=LEVEL_MAX {
@@ -75,19 +75,19 @@ impl Cell {
         }
     }
 
-    /// All cells around this one, the sphere last.
+    /// All cells that contain this one; the sphere is last.
     pub(crate) fn ancestors(self) -> impl Iterator<Item = Cell> {
         let up = |cell: &Cell| (*cell != Cell::SPHERE).then(|| cell.parent());
         std::iter::successors(up(&self), up)
     }
 
-    /// The first and the last id of the cells in this one, itself among them.
+    /// The first and last id of the cells in this one, including itself.
     pub(crate) fn inside(self) -> (Cell, Cell) {
         let around = (self.0 & self.0.wrapping_neg()).saturating_sub(1);
         (Cell(self.0 - around), Cell(self.0 + around))
     }
 
-    /// The id in bytes that sort as ids do.
+    /// The id as bytes with the same order.
     pub(crate) fn code(self) -> [u8; 8] {
         self.0.to_be_bytes()
     }
@@ -103,13 +103,13 @@ impl Cell {
         }
         let face = self.0 >> FACE_SHIFT;
         let width = f64::from(1_u32 << level);
-        let place = |right: f64, above: f64| {
+        let point = |right: f64, above: f64| {
             let u = off_square((f64::from(across) + right) / width);
             let v = off_square((f64::from(up) + above) / width);
             direction_of(face, u, v)
         };
-        let centre = place(0.5, 0.5);
-        let corners = [place(0.0, 0.0), place(0.0, 1.0), place(1.0, 0.0), place(1.0, 1.0)];
+        let centre = point(0.5, 0.5);
+        let corners = [point(0.0, 0.0), point(0.0, 1.0), point(1.0, 0.0), point(1.0, 1.0)];
         let radius = corners.into_iter().map(|corner| angle_between(centre, corner)).fold(0.0, f64::max);
         Cap { centre, radius }
     }
@@ -119,7 +119,7 @@ fn lowest_bit(level: u32) -> u64 {
     1 << (2 * (LEVELS - level))
 }
 
-/// The face that a direction points to, and where: from -1 to 1 each way.
+/// The face that a direction points to, and the coordinates there, from -1 to 1.
 fn face_of(direction: Direction) -> (u64, f64, f64) {
     let [x, y, z] = direction;
     let (across, up, ahead, axis) = if x.abs() >= y.abs() && x.abs() >= z.abs() {
@@ -144,23 +144,23 @@ fn direction_of(face: u64, u: f64, v: f64) -> Direction {
     [x / length, y / length, z / length]
 }
 
-/// From -1…1 on the cube to 0…1 on the square that is quartered: cells of a level come out nearly alike in size.
-fn on_square(place: f64) -> f64 {
-    let half = 0.5 * (1.0 + 3.0 * place.abs()).sqrt();
-    if place >= 0.0 { half } else { 1.0 - half }
+/// From -1…1 on the cube to 0…1 on the square: makes the cells of a level nearly equal in size.
+fn on_square(coordinate: f64) -> f64 {
+    let half = 0.5 * (1.0 + 3.0 * coordinate.abs()).sqrt();
+    if coordinate >= 0.0 { half } else { 1.0 - half }
 }
 
-/// The way back.
-fn off_square(place: f64) -> f64 {
-    if place >= 0.5 {
-        (4.0 * place * place - 1.0) / 3.0
+/// The inverse of [`on_square`].
+fn off_square(coordinate: f64) -> f64 {
+    if coordinate >= 0.5 {
+        (4.0 * coordinate * coordinate - 1.0) / 3.0
     } else {
-        (1.0 - 4.0 * (1.0 - place) * (1.0 - place)) / 3.0
+        (1.0 - 4.0 * (1.0 - coordinate) * (1.0 - coordinate)) / 3.0
     }
 }
 
-/// The cells that a geometry of a document lies in. A point lies in one: it is for the query to take its neighbours,
-/// since of two equal points, at 180 degrees west and east, each may come out in a cell of its own.
+/// The cells of a geometry in a document. A point has one cell. The query looks up the neighbours, because two equal
+/// points, at 180 degrees west and east, may have different cells.
 pub(crate) fn cover_document(outline: &Outline) -> Vec<Cell> {
     match outline.points() {
         Some(points) if points.len() <= DOCUMENT_CELLS_MAX => {
@@ -171,7 +171,7 @@ pub(crate) fn cover_document(outline: &Outline) -> Vec<Cell> {
     }
 }
 
-/// At most so many cells that hold all that is within an angle of a geometry, and a hair's breadth around it.
+/// At most `cells_max` cells that cover everything within an angle of a geometry, with a small margin.
 fn cover(outline: &Outline, angle: f64, cells_max: usize) -> Vec<Cell> {
     let meets = |cell: &Cell| may_meet(outline, angle, *cell);
     let quarters = |cell: &Cell| -> Vec<Cell> { cell.children().into_iter().filter(meets).collect() };
@@ -179,7 +179,7 @@ fn cover(outline: &Outline, angle: f64, cells_max: usize) -> Vec<Cell> {
     for _ in 0..LEVEL_MAX {
         let finer: Vec<Vec<Cell>> = cells.iter().map(quarters).collect();
         if finer.iter().map(Vec::len).sum::<usize>() <= cells_max {
-            // A cell none of whose quarters is met was not met either; only its circle was.
+            // A cell none of whose quarters intersects does not intersect either; only its circle does.
             cells = finer.concat();
             continue;
         }
@@ -190,7 +190,7 @@ fn cover(outline: &Outline, angle: f64, cells_max: usize) -> Vec<Cell> {
     joined(cells)
 }
 
-/// The cells that hold all that a query may ask for within an angle of a geometry.
+/// The cells that cover everything a query may look for within an angle of a geometry.
 pub(crate) fn cover_query(outline: &Outline, angle: f64) -> Vec<Cell> {
     cover(outline, angle, QUERY_CELLS_MAX)
 }
@@ -209,7 +209,7 @@ fn may_meet(outline: &Outline, angle: f64, cell: Cell) -> bool {
     outline.is_near(circle.centre, reach)
 }
 
-/// Puts a cell in the place of its four quarters.
+/// Replaces four quarters by their cell.
 fn joined(mut cells: Vec<Cell>) -> Vec<Cell> {
     cells.sort_unstable();
     loop {
@@ -297,7 +297,7 @@ mod tests {
                     assert!(contains(&cells, Cell::at(at)), "{longitude} {latitude} {degrees}");
                 }
             }
-            // Not much more than that, either: a cell is at most of the size of the circle.
+            // Nor is the cover much larger: a cell is at most of the size of the circle.
             let small = cover(&point, 0.001, QUERY_CELLS_MAX);
             assert!(small.iter().all(|cell| cell.circle().radius < 0.004), "{small:?}");
         }
@@ -310,8 +310,8 @@ mod tests {
         let cells = cover_document(&square);
         assert!(cells.len() <= DOCUMENT_CELLS_MAX && !cells.contains(&Cell::SPHERE));
         for step in 0..=10 {
-            let place = f64::from(step) / 10.0;
-            for at in [direction(10.0 + place, 50.0 + place), direction(10.0 + place, 50.0)] {
+            let coordinate = f64::from(step) / 10.0;
+            for at in [direction(10.0 + coordinate, 50.0 + coordinate), direction(10.0 + coordinate, 50.0)] {
                 assert!(contains(&cells, Cell::at(at)));
             }
         }

@@ -1,24 +1,25 @@
-//! The code of a value inside a term: its key code, cut when it is long, and a mark for arrays and objects.
+//! The code of a value inside a term: its key code, truncated if it is long, and a mark for arrays and objects.
 //!
-//! A cut code is a prefix of the real one. Order is kept: a whole code is never the beginning of another, so it
-//! differs from a cut one before the cut. What the cut hides must be looked up in the document.
+//! A truncated code is a prefix of the real one. Order is preserved: a complete code is never a prefix of another, so
+//! it differs from a truncated one before the cut. What is cut off must be read from the document.
 //!
-//! A tuple of a composite index is the codes of its members, those of descending ones turned, up to and with the
-//! first that is cut, since what follows it cannot be in order; then a byte that says whether one was.
+//! A tuple of a composite index consists of the codes of its members, inverted for descending ones, up to and
+//! including the first truncated one, because what follows it cannot be in order. A last byte says whether one was
+//! truncated.
 //!
-//! The code of a cell says only that some of a geometry is near: everything that is found by it is in doubt.
+//! The code of a cell only says that a part of a geometry is near: every match is inexact.
 
 use crate::index::path::IndexPath;
 use std::borrow::Cow;
 use std::ops::Bound;
 use value::{Kind, ValueRef, encode_key_prefix, encode_undefined, key_kind_bytes};
 
-/// Bytes of a code that are kept of a longer one.
+/// Bytes of a code that are kept when it is truncated.
 pub(crate) const CODE_BYTES_MAX: usize = 200;
-/// Follows a code that was cut.
+/// Follows a truncated code.
 const CUT: u8 = 0xff;
 
-/// The code of the term that every document with any value at a path has; sorts before the codes of values.
+/// The code of the presence mark, a term of every document with any value at a path; sorts before the codes of values.
 pub(crate) const PRESENT: &[u8] = &[];
 
 /// Writes the code of a scalar, or the mark of an array or object.
@@ -46,13 +47,13 @@ pub(crate) fn write_code(value: ValueRef<'_>, kind: Kind, out: &mut Vec<u8>) {
     }
 }
 
-/// Last byte of a tuple that has all its members.
+/// Last byte of a tuple with all its members.
 pub(crate) const TUPLE_WHOLE: u8 = 0;
-/// Last byte of a tuple that ends with a member that was cut.
+/// Last byte of a tuple that ends with a truncated member.
 pub(crate) const TUPLE_CUT: u8 = 1;
 
-/// Writes the code of one member of a tuple, `None` for a missing value; tells whether it was cut, in which case it
-/// must be the last one.
+/// Writes the code of one member of a tuple, `None` for a missing value. Returns whether it was truncated; it must
+/// then be the last one.
 pub fn write_tuple_member(value: Option<ValueRef<'_>>, descending: bool, out: &mut Vec<u8>) -> bool {
     let start = out.len();
     match value {
@@ -66,7 +67,7 @@ pub fn write_tuple_member(value: Option<ValueRef<'_>>, descending: bool, out: &m
     cut
 }
 
-/// A code as terms have it, and whether something of it was lost.
+/// The code as it is in terms, and whether it was truncated.
 pub(crate) fn shorten(code: &[u8]) -> (Cow<'_, [u8]>, bool) {
     if is_container(code) && code.len() > 1 {
         return (Cow::Borrowed(&code[..1]), true);
@@ -79,12 +80,12 @@ pub(crate) fn shorten(code: &[u8]) -> (Cow<'_, [u8]>, bool) {
     (Cow::Owned(cut), true)
 }
 
-/// The code of a value as the terms of a path have it, and whether they have it for other values too.
+/// The code of a value as it is in the terms of a path, and whether other values have the same one.
 pub(crate) fn term_code<'c>(path: &IndexPath, code: &'c [u8]) -> (Cow<'c, [u8]>, bool) {
     if path.is_property() { shorten(code) } else { (Cow::Borrowed(code), path.is_spatial()) }
 }
 
-/// Whether a term's code is only the beginning of the real one.
+/// Whether a term's code is truncated.
 pub(crate) fn is_cut(path: &IndexPath, code: &[u8]) -> bool {
     if path.is_property() {
         is_cut_value(code)
@@ -102,23 +103,23 @@ fn is_container(code: &[u8]) -> bool {
     starts(Kind::Array) || starts(Kind::Object)
 }
 
-/// An interval of codes as terms have them.
+/// A range of codes as they are in terms.
 pub(crate) struct CodeRange {
     pub(crate) low: Bound<Vec<u8>>,
     pub(crate) high: Bound<Vec<u8>>,
-    /// Codes at the ends that stand for values inside and outside.
-    doubtful: Vec<Vec<u8>>,
-    /// Whether all codes stand for both.
-    is_all_doubtful: bool,
+    /// Codes at the ends that stand for values both inside and outside.
+    inexact: Vec<Vec<u8>>,
+    /// Whether all codes stand for values both inside and outside.
+    is_all_inexact: bool,
 }
 
 impl CodeRange {
-    /// Codes as terms have them, taken as they are.
+    /// A range of codes that are already as in terms.
     pub(crate) fn raw(low: Bound<Vec<u8>>, high: Bound<Vec<u8>>) -> CodeRange {
-        CodeRange { low, high, doubtful: Vec::new(), is_all_doubtful: false }
+        CodeRange { low, high, inexact: Vec::new(), is_all_inexact: false }
     }
 
-    /// The one code of the interval, if it is said to have one.
+    /// The only code of the range, if it has one by definition.
     pub(crate) fn as_point(&self) -> Option<&[u8]> {
         match (&self.low, &self.high) {
             (Bound::Included(low), Bound::Included(high)) if low == high => Some(low),
@@ -135,26 +136,26 @@ impl CodeRange {
         }
         if path.is_spatial() {
             let cells = CodeRange::raw(without_present(low.clone()), high.clone());
-            return CodeRange { is_all_doubtful: true, ..cells };
+            return CodeRange { is_all_inexact: true, ..cells };
         }
-        let mut doubtful = Vec::new();
+        let mut inexact = Vec::new();
         let mut shortened = |bound: &Bound<Vec<u8>>| match bound {
             Bound::Unbounded => Bound::Unbounded,
             Bound::Included(code) | Bound::Excluded(code) => match shorten(code) {
                 (short, true) => {
                     let short = short.into_owned();
-                    doubtful.push(short.clone());
+                    inexact.push(short.clone());
                     Bound::Included(short)
                 }
                 (_, false) => bound.clone(),
             },
         };
         let (low, high) = (shortened(low), shortened(high));
-        CodeRange { low: without_present(low), high, doubtful, is_all_doubtful: false }
+        CodeRange { low: without_present(low), high, inexact, is_all_inexact: false }
     }
 
-    /// Bytes that all codes of the interval begin with alike: those that its ends do.
-    pub(crate) fn alike(&self) -> usize {
+    /// Length of the common prefix of all codes of the range, which is that of its ends.
+    pub(crate) fn prefix_len(&self) -> usize {
         match (&self.low, &self.high) {
             (Bound::Included(low) | Bound::Excluded(low), Bound::Included(high) | Bound::Excluded(high)) => {
                 low.iter().zip(high).take_while(|(low, high)| low == high).count()
@@ -163,9 +164,9 @@ impl CodeRange {
         }
     }
 
-    /// Whether a code of the interval may stand for values outside.
-    pub(crate) fn is_doubtful(&self, code: &[u8]) -> bool {
-        self.is_all_doubtful || self.doubtful.iter().any(|doubtful| doubtful == code)
+    /// Whether a code of the range may stand for values outside.
+    pub(crate) fn is_inexact(&self, code: &[u8]) -> bool {
+        self.is_all_inexact || self.inexact.iter().any(|inexact| inexact == code)
     }
 
     pub(crate) fn is_before(&self, code: &[u8]) -> bool {
@@ -176,7 +177,7 @@ impl CodeRange {
         }
     }
 
-    pub(crate) fn is_behind(&self, code: &[u8]) -> bool {
+    pub(crate) fn is_after(&self, code: &[u8]) -> bool {
         match &self.high {
             Bound::Included(high) => code > high.as_slice(),
             Bound::Excluded(high) => code >= high.as_slice(),
@@ -185,7 +186,7 @@ impl CodeRange {
     }
 }
 
-/// A value's code is never empty: this leaves the mark of presence out.
+/// A value's code is never empty: this excludes the presence mark.
 fn without_present(low: Bound<Vec<u8>>) -> Bound<Vec<u8>> {
     match low {
         Bound::Unbounded => Bound::Excluded(PRESENT.to_vec()),

@@ -1,11 +1,11 @@
-//! The values at some paths side by side, document by document: what the terms of one piece say, turned round.
+//! The values at some paths per document: the postings of one piece, transposed.
 
 use crate::index::code::{CodeRange, is_cut};
 use crate::index::documents::Documents;
 use crate::index::path::IndexPath;
 use crate::index::piece::Piece;
 use crate::index::ranks;
-use crate::index::reader::{IndexReader, alarmed};
+use crate::index::reader::{IndexReader, report_damage};
 use crate::index::walk::RunTerms;
 use kv::Direction;
 use model::{DocumentNumber, Fault};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Columns {
     piece: Piece,
-    /// Ranks of the documents that are asked for.
+    /// Ranks of the requested documents.
     live: RoaringBitmap,
     columns: Vec<Column>,
 }
@@ -25,9 +25,9 @@ pub struct Columns {
 /// The values at one path.
 #[derive(Debug)]
 pub struct Column {
-    /// Key codes in their order, and whether each is cut.
+    /// Key codes in order, and whether each is truncated.
     pub codes: Vec<(Vec<u8>, bool)>,
-    /// For each rank one more than the place of its code; 0 where there is no value.
+    /// For each rank, the index of its code plus 1; 0 if there is no value.
     places: Vec<u32>,
 }
 
@@ -48,7 +48,7 @@ impl Column {
 }
 
 impl Columns {
-    /// The paths in the order in which they were asked for.
+    /// The columns, in the order of the requested paths.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
@@ -62,8 +62,8 @@ impl Columns {
         self.columns.iter().map(size).sum()
     }
 
-    /// Calls `visit` for every document, ascending, with one more than the place of its code in each column, or 0 where
-    /// it has no value, until it says that it has seen enough.
+    /// Calls `visit` for every document, ascending, until it returns that it needs no more. It gets, for each column,
+    /// the index of the document's code plus 1, or 0 if there is no value.
     pub fn for_each(&self, mut visit: impl FnMut(DocumentNumber, &[u32]) -> bool) {
         let universe = self.piece.universe();
         let mut places = vec![0; self.columns.len()];
@@ -80,12 +80,12 @@ impl Columns {
 }
 
 impl IndexReader {
-    /// Pieces of the index, each with documents of its own.
+    /// Number of pieces of the index.
     pub fn piece_count(&self) -> usize {
         self.pieces.len()
     }
 
-    /// The values of the documents of one piece; only those of `within`.
+    /// The values of the documents of one piece that are in `within`.
     pub async fn columns(
         &self,
         piece: usize,
@@ -101,7 +101,7 @@ impl IndexReader {
         if !columns.live.is_empty() {
             for path in paths {
                 let column = self.column(piece.0, path).await;
-                columns.columns.push(alarmed(&self.alarm, column)?);
+                columns.columns.push(report_damage(&self.damage_signal, column)?);
             }
         }
         Ok(Some(columns))

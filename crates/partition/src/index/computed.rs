@@ -1,9 +1,8 @@
-//! Computed properties in the index: which of them can be there, and their values.
+//! Computed properties in the index: which of them can be indexed, and their values.
 //!
-//! A value is indexed if it is the same whenever and wherever it is computed, and rests on nothing but what is stored of
-//! the document: no time, no chance, no functions of users, no subqueries, whose rows are bounded for each query, and no
-//! system properties, which are not stored. What is left out is computed by each query, as ever. Query text is read
-//! by others.
+//! A value is indexed if it is always the same and depends only on the stored document: no time, no randomness, no
+//! user-defined functions, no subqueries (their rows are limited per query) and no system properties (they are not
+//! stored). Other properties are computed by each query. The query text is parsed by the caller.
 
 use eval::{Budget, Context, EXPRESSION_DEPTH_MAX, Row};
 use model::Ambient;
@@ -12,10 +11,10 @@ use plan::ADDED_PROPERTIES;
 use plan::query::{Expression, Family, Function, Query, SlotId};
 use value::{Value, ValueRef};
 
-/// Reads the query of a computed property; `None` if it is none.
+/// Parses the query of a computed property; `None` if it is invalid.
 pub type ComputedReader = fn(&str) -> Option<Query>;
 
-/// The document in every query that reads a container.
+/// The name of the document in every query over a container.
 const DOCUMENT: Expression = Expression::Slot(SlotId(0));
 
 /// A computed property that can be indexed.
@@ -25,28 +24,30 @@ pub(crate) struct IndexableProperty {
     pub(crate) value: Expression,
 }
 
-/// Those of the properties that can be indexed.
+/// The properties that can be indexed.
 pub(crate) fn indexable(properties: &[ComputedProperty], reader: ComputedReader) -> Vec<IndexableProperty> {
     let read = |property: &ComputedProperty| {
         let query = reader(&property.query)?;
-        let value = query.plain_value().filter(|value| is_steady(value, EXPRESSION_DEPTH_MAX))?.clone();
+        let value =
+            query.plain_value().filter(|value| is_deterministic(value, EXPRESSION_DEPTH_MAX))?.clone();
         Some(IndexableProperty { name: property.name.clone(), value })
     };
     properties.iter().filter_map(read).collect()
 }
 
-/// Whether an expression has one value on a stored document, and always the same.
-fn is_steady(expression: &Expression, levels_left: usize) -> bool {
+/// Whether an expression always has the same value on a stored document.
+fn is_deterministic(expression: &Expression, levels_left: usize) -> bool {
     let Some(levels_left) = levels_left.checked_sub(1) else {
         return false;
     };
-    let are_children_steady = || expression.children().into_iter().all(|child| is_steady(child, levels_left));
+    let are_children_steady =
+        || expression.children().into_iter().all(|child| is_deterministic(child, levels_left));
     match expression {
         Expression::Member(base, name) if **base == DOCUMENT => !ADDED_PROPERTIES.contains(&name.as_str()),
         Expression::Index(base, index) if **base == DOCUMENT => {
             matches!(&**index, Expression::Constant(Value::String(name)) if !ADDED_PROPERTIES.contains(&name.as_str()))
         }
-        Expression::Call(function, _) => is_function_steady(*function) && are_children_steady(),
+        Expression::Call(function, _) => is_function_deterministic(*function) && are_children_steady(),
         Expression::Slot(_)
         | Expression::UserCall(..)
         | Expression::Subquery(..)
@@ -71,24 +72,24 @@ fn is_steady(expression: &Expression, levels_left: usize) -> bool {
     }
 }
 
-fn is_function_steady(function: Function) -> bool {
+fn is_function_deterministic(function: Function) -> bool {
     let asks_around = function.is_fickle() || function.tells_fixed_time();
     !asks_around && !matches!(function.signature().family, Family::Search | Family::Item)
 }
 
-/// Computes values of documents.
+/// Computes the values of documents.
 pub(crate) struct Calculator {
     context: Context<'static>,
 }
 
 impl Calculator {
     pub(crate) fn new() -> Calculator {
-        // Neither is touched by what is indexed.
-        Calculator { context: Context::new(&Nowhere, Budget::new(0, 0)) }
+        // Indexable expressions use neither.
+        Calculator { context: Context::new(&NoAmbient, Budget::new(0, 0)) }
     }
 
-    /// The value of a property on a document; `None` is undefined. Where there is none because it cannot be computed,
-    /// a query that looks at the document is refused, and one that does not find it is not.
+    /// The value of a property on a document; `None` is undefined. If it cannot be computed, a query that evaluates
+    /// the document is refused, and one that does not find it is not.
     pub(crate) fn value(&self, property: &IndexableProperty, document: ValueRef<'_>) -> Option<Value> {
         let slots = [document];
         let row = Row { slots: &slots, ..Row::default() };
@@ -97,11 +98,11 @@ impl Calculator {
     }
 }
 
-/// A place without time and chance.
+/// An ambient without time and randomness.
 #[derive(Debug)]
-struct Nowhere;
+struct NoAmbient;
 
-impl Ambient for Nowhere {
+impl Ambient for NoAmbient {
     fn now_ms(&self) -> u64 {
         0
     }
@@ -122,7 +123,7 @@ mod tests {
     #[test]
     fn only_what_never_changes_is_indexed() {
         let call = |function, arguments| Expression::Call(function, arguments);
-        let steady = |expression: Expression| is_steady(&expression, EXPRESSION_DEPTH_MAX);
+        let steady = |expression: Expression| is_deterministic(&expression, EXPRESSION_DEPTH_MAX);
         assert!(steady(call(Function::Lower, vec![member("name")])));
         assert!(steady(Expression::Member(Box::new(member("a")), "_ts".to_owned())));
         for changing in [

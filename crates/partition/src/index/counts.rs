@@ -1,4 +1,4 @@
-//! How many documents have a value, without going through them one by one where that can be avoided.
+//! Counts the documents of a value, without iterating over them where possible.
 
 use crate::index::dead::DeadSet;
 use crate::index::ranks::Posting;
@@ -6,10 +6,10 @@ use crate::index::universe::Universe;
 use model::DocumentNumber;
 use roaring::RoaringBitmap;
 
-/// How much is wanted of the documents that have a value.
+/// How much to return about the documents of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// How many there are.
+    /// Their number.
     Count,
     /// Also the first and the last of them.
     Ends,
@@ -17,26 +17,26 @@ pub enum Detail {
     Numbers,
 }
 
-/// One value and how many documents have it.
+/// One value and its documents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counted {
-    /// Key code of the value, or the beginning of it.
+    /// Key code of the value, or a prefix of it.
     pub code: Vec<u8>,
-    /// Whether the code is only the beginning: the documents then have different values that begin with it.
+    /// Whether the code is truncated: the documents may have different values with this prefix.
     pub is_cut: bool,
-    /// Documents that have it.
+    /// The number of documents.
     pub count: u64,
-    /// The first and the last of them, if these were asked for.
+    /// The first and the last of them, if requested.
     pub ends: Option<(DocumentNumber, DocumentNumber)>,
-    /// The documents, ascending, if these were asked for.
+    /// The documents, ascending, if requested.
     pub numbers: Vec<DocumentNumber>,
 }
 
-/// Which documents of a piece count.
+/// The documents of a piece that count.
 pub(crate) struct Live<'a> {
     pub(crate) universe: Universe<'a>,
     pub(crate) dead: &'a DeadSet,
-    /// None of them is dead.
+    /// The only ones that count; none of them is dead.
     pub(crate) within: Option<&'a RoaringBitmap>,
 }
 

@@ -1,20 +1,20 @@
-//! The dead documents of a piece, as ranks in chunks that are shared.
+//! The dead documents of a piece, as ranks in shared chunks.
 //!
-//! Readers and jobs have the set as it was when they got it. When a document dies, only the list of chunks and the
-//! chunk of the document are copied, whatever the size of the set, and only if somebody else has them.
+//! Readers and jobs keep the set as it was when they got it. When a document dies, only the list of chunks and the
+//! chunk of the document are copied, whatever the size of the set, and only if they are shared.
 
 use roaring::RoaringBitmap;
 use std::sync::Arc;
 
-/// Ranks of a chunk; the set is stored in rows of one chunk each.
+/// Ranks per chunk; the set is stored as one row per chunk.
 const CHUNK_RANKS: u32 = 1 << 16;
-/// Up to this many documents for each chunk it is cheaper to look each one up than to subtract the chunks.
+/// Up to this many documents per chunk, single lookups are cheaper than subtracting the chunks.
 const LOOKED_UP_MAX: u64 = 16;
 
-/// See the file's head.
+/// A set of dead ranks that is cheap to copy and to extend.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeadSet {
-    /// Every chunk has its ranks in full; none is empty.
+    /// Chunks with absolute ranks; no chunk is empty.
     chunks: Vec<Option<Arc<RoaringBitmap>>>,
     len: u64,
 }
@@ -32,37 +32,37 @@ impl DeadSet {
         self.chunk(rank / CHUNK_RANKS).is_some_and(|chunk| chunk.contains(rank))
     }
 
-    fn chunk(&self, place: u32) -> Option<&Arc<RoaringBitmap>> {
-        self.chunks.get(place as usize)?.as_ref()
+    fn chunk(&self, index: u32) -> Option<&Arc<RoaringBitmap>> {
+        self.chunks.get(index as usize)?.as_ref()
     }
 
-    /// Adds a rank; returns whether it was not in the set.
+    /// Adds a rank. Returns whether it is new.
     pub(crate) fn insert(&mut self, rank: u32) -> bool {
-        let chunk = self.place(rank / CHUNK_RANKS).get_or_insert_default();
+        let chunk = self.chunk_mut(rank / CHUNK_RANKS).get_or_insert_default();
         let is_new = Arc::make_mut(chunk).insert(rank);
         self.len += u64::from(is_new);
         is_new
     }
 
-    fn place(&mut self, place: u32) -> &mut Option<Arc<RoaringBitmap>> {
-        let place = place as usize;
-        if self.chunks.len() <= place {
-            self.chunks.resize(place + 1, None);
+    fn chunk_mut(&mut self, index: u32) -> &mut Option<Arc<RoaringBitmap>> {
+        let index = index as usize;
+        if self.chunks.len() <= index {
+            self.chunks.resize(index + 1, None);
         }
-        &mut self.chunks[place]
+        &mut self.chunks[index]
     }
 
-    /// Adds a stored chunk; returns whether it is one, and the only one of its ranks.
+    /// Adds a stored chunk. Returns whether it is valid and the only one of its ranks.
     pub(crate) fn add_chunk(&mut self, ranks: RoaringBitmap) -> bool {
-        let place = |rank: u32| rank / CHUNK_RANKS;
-        let (Some(place), Some(last)) = (ranks.min().map(place), ranks.max().map(place)) else {
+        let index = |rank: u32| rank / CHUNK_RANKS;
+        let (Some(index), Some(last)) = (ranks.min().map(index), ranks.max().map(index)) else {
             return false;
         };
-        if place != last || self.chunk(place).is_some() {
+        if index != last || self.chunk(index).is_some() {
             return false;
         }
         self.len += ranks.len();
-        *self.place(place) = Some(Arc::new(ranks));
+        *self.chunk_mut(index) = Some(Arc::new(ranks));
         true
     }
 
@@ -71,12 +71,12 @@ impl DeadSet {
         self.chunks.iter().rev().flatten().next()?.max()
     }
 
-    /// The chunks that are not those of `earlier`, a state of the same set, with their places.
+    /// The chunks that differ from those of `earlier`, a state of the same set, with their indexes.
     pub(crate) fn changed_since(&self, earlier: &DeadSet) -> impl Iterator<Item = (u32, &RoaringBitmap)> {
-        (0..).zip(&self.chunks).filter_map(|(place, chunk)| {
+        (0..).zip(&self.chunks).filter_map(|(index, chunk)| {
             let chunk = chunk.as_ref()?;
-            let is_same = earlier.chunk(place).is_some_and(|before| Arc::ptr_eq(chunk, before));
-            (!is_same).then_some((place, &**chunk))
+            let is_same = earlier.chunk(index).is_some_and(|before| Arc::ptr_eq(chunk, before));
+            (!is_same).then_some((index, &**chunk))
         })
     }
 
@@ -86,7 +86,7 @@ impl DeadSet {
         changed.flat_map(|(_, chunk)| chunk.iter().filter(|rank| !earlier.contains(*rank)))
     }
 
-    /// Those of some documents that are not in the set.
+    /// The documents of a set that are not dead.
     pub(crate) fn live_of(&self, mut ranks: RoaringBitmap) -> RoaringBitmap {
         let chunks = self.chunks_around(&ranks);
         if ranks.len() <= LOOKED_UP_MAX * chunks.len() as u64 {
@@ -100,7 +100,7 @@ impl DeadSet {
         ranks
     }
 
-    /// How many of some documents are in the set.
+    /// How many documents of a set are dead.
     pub(crate) fn count_in(&self, ranks: &RoaringBitmap) -> u64 {
         let chunks = self.chunks_around(ranks);
         if ranks.len() <= LOOKED_UP_MAX * chunks.len() as u64 {
@@ -120,7 +120,7 @@ impl DeadSet {
     }
 }
 
-/// Chunks of a set of so many ranks, the empty ones included.
+/// Number of chunks of a set of `ranks` ranks, including empty ones.
 pub(crate) fn chunk_count(ranks: u32) -> u32 {
     ranks.div_ceil(CHUNK_RANKS)
 }
@@ -129,7 +129,7 @@ pub(crate) fn chunk_count(ranks: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// Ranks of several chunks, some of which are left out.
+    /// Ranks in several chunks, with empty chunks in between.
     fn some(step: usize) -> Vec<u32> {
         (0..6 * CHUNK_RANKS).filter(|rank| rank / CHUNK_RANKS % 3 != 1).step_by(step).collect()
     }
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_in_chunks_says_what_one_bitmap_says() {
+    fn a_set_in_chunks_equals_one_bitmap() {
         for step in [40, 1_000, 90_000] {
             let set = dead(&some(step));
             let expected: RoaringBitmap = some(step).into_iter().collect();
@@ -164,14 +164,14 @@ mod tests {
         let mut now = Arc::clone(&before);
         let killed = [5, 2 * CHUNK_RANKS + 1];
         killed.iter().for_each(|rank| assert!(Arc::make_mut(&mut now).insert(*rank)));
-        let changed: Vec<u32> = now.changed_since(&before).map(|(place, _)| place).collect();
+        let changed: Vec<u32> = now.changed_since(&before).map(|(index, _)| index).collect();
         assert_eq!(changed, [0, 2]);
-        let shared = |place| Arc::ptr_eq(now.chunk(place).unwrap(), before.chunk(place).unwrap());
+        let shared = |index| Arc::ptr_eq(now.chunk(index).unwrap(), before.chunk(index).unwrap());
         assert!([3, 5].into_iter().all(shared), "chunks without a new rank are those of before");
         assert!(now.added_since(&before).eq(killed));
         assert_eq!(before.len() + 2, now.len());
         assert!(killed.iter().all(|rank| !before.contains(*rank)));
-        // Who has the set alone copies nothing.
+        // A set that is not shared is changed without a copy.
         let mut own = dead(&[1]);
         let chunk = Arc::as_ptr(own.chunk(0).unwrap());
         own.insert(2);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_chunks_come_back_and_damage_is_told() {
+    fn stored_chunks_come_back_and_damage_is_reported() {
         let set = dead(&some(500));
         let mut again = DeadSet::default();
         for (_, chunk) in set.changed_since(&DeadSet::default()) {

@@ -1,4 +1,4 @@
-//! The answer to a lookup: live documents of all pieces, in the order of their numbers.
+//! The result of a lookup: live documents of all pieces, in number order.
 
 use crate::index::piece::Piece;
 use crate::index::ranks;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Documents that a lookup found.
 #[derive(Clone, Debug)]
 pub struct Documents {
-    /// Those of the reader.
+    /// The pieces of the reader.
     pub(crate) pieces: Arc<[Piece]>,
     /// The documents of each piece.
     pub(crate) ranks: Vec<RoaringBitmap>,
@@ -28,7 +28,7 @@ impl Documents {
         self.ranks.iter().all(RoaringBitmap::is_empty)
     }
 
-    /// Takes documents off.
+    /// Removes documents.
     pub fn remove(&mut self, numbers: &[DocumentNumber]) {
         for (piece, set) in self.pieces.iter().zip(&mut self.ranks) {
             for rank in numbers.iter().filter_map(|number| piece.universe().rank(*number)) {
@@ -37,23 +37,23 @@ impl Documents {
         }
     }
 
-    /// How many of them are also among `others`, which came from the same reader.
+    /// The number of them that are also in `others`, which came from the same reader.
     pub fn count_in(&self, others: &Documents) -> u64 {
         self.ranks.iter().zip(&others.ranks).map(|(set, other)| set.intersection_len(other)).sum()
     }
 
-    /// Whether every one of them is wanted. If not, some may have another value than the one asked for, and the
-    /// document must be looked at.
+    /// Whether all documents match. If not, some may have another value than the requested one, and each must be
+    /// checked.
     pub fn is_exact(&self) -> bool {
         self.exact
     }
 
-    /// Whether a document is among them.
+    /// Whether it contains a document.
     pub fn contains(&self, number: DocumentNumber) -> bool {
         self.parts().any(|(universe, set)| universe.rank(number).is_some_and(|rank| set.contains(rank)))
     }
 
-    /// The universes of the pieces that have some of the documents, and which those are.
+    /// The universes of the pieces that have some of the documents, and their ranks.
     fn parts(&self) -> impl Iterator<Item = (Universe<'_>, &RoaringBitmap)> {
         let parts = self.pieces.iter().zip(&self.ranks).filter(|(_, set)| !set.is_empty());
         parts.map(|(piece, set)| (piece.universe(), set))
@@ -64,59 +64,59 @@ impl Documents {
         self.iter_from(None)
     }
 
-    /// The numbers, ascending, from `first` on or from the beginning.
+    /// The numbers, ascending, from `first` on or from the start.
     pub fn iter_from(&self, first: Option<DocumentNumber>) -> impl Iterator<Item = DocumentNumber> + '_ {
-        let heads = self.parts().filter_map(|(universe, set)| {
+        let pieces = self.parts().filter_map(|(universe, set)| {
             let mut ranks = set.iter();
             let is_begun = |first: &DocumentNumber| universe.get(0).is_some_and(|number| number < *first);
             if let Some(first) = first.filter(is_begun) {
                 ranks.advance_to(universe.rank_from(first));
             }
-            Head::new(universe, ranks)
+            PieceDocuments::new(universe, ranks)
         });
-        let mut heads: Vec<_> = heads.collect();
+        let mut pieces: Vec<_> = pieces.collect();
         std::iter::from_fn(move || {
-            let next = heads.iter().enumerate().min_by_key(|(_, head)| head.number)?.0;
-            Some(take(&mut heads, next))
+            let next = pieces.iter().enumerate().min_by_key(|(_, head)| head.number)?.0;
+            Some(take(&mut pieces, next))
         })
     }
 
     /// The numbers, descending, from `last` on or from the end.
     pub fn iter_back_from(&self, last: Option<DocumentNumber>) -> impl Iterator<Item = DocumentNumber> + '_ {
-        let heads = self.parts().filter_map(|(universe, set)| {
-            let end = last.map_or(ranks::count(universe.len()), |last| universe.rank_behind(last));
-            Head::new(universe, set.range(..end).rev())
+        let pieces = self.parts().filter_map(|(universe, set)| {
+            let end = last.map_or(ranks::count(universe.len()), |last| universe.rank_after(last));
+            PieceDocuments::new(universe, set.range(..end).rev())
         });
-        let mut heads: Vec<_> = heads.collect();
+        let mut pieces: Vec<_> = pieces.collect();
         std::iter::from_fn(move || {
-            let next = heads.iter().enumerate().max_by_key(|(_, head)| head.number)?.0;
-            Some(take(&mut heads, next))
+            let next = pieces.iter().enumerate().max_by_key(|(_, head)| head.number)?.0;
+            Some(take(&mut pieces, next))
         })
     }
 }
 
-/// The documents of one piece that are still to come.
-struct Head<'a, I> {
+/// The remaining documents of one piece.
+struct PieceDocuments<'a, I> {
     number: DocumentNumber,
     universe: Universe<'a>,
     ranks: I,
 }
 
-impl<'a, I: Iterator<Item = u32>> Head<'a, I> {
-    fn new(universe: Universe<'a>, mut ranks: I) -> Option<Head<'a, I>> {
+impl<'a, I: Iterator<Item = u32>> PieceDocuments<'a, I> {
+    fn new(universe: Universe<'a>, mut ranks: I) -> Option<PieceDocuments<'a, I>> {
         let number = universe.get(ranks.next()?)?;
-        Some(Head { number, universe, ranks })
+        Some(PieceDocuments { number, universe, ranks })
     }
 }
 
-/// The number at the head of a piece; the piece leaves when it was its last.
-fn take<I: Iterator<Item = u32>>(heads: &mut Vec<Head<'_, I>>, index: usize) -> DocumentNumber {
-    let head = &mut heads[index];
+/// Takes the next number of a piece, and removes the piece after its last number.
+fn take<I: Iterator<Item = u32>>(pieces: &mut Vec<PieceDocuments<'_, I>>, index: usize) -> DocumentNumber {
+    let head = &mut pieces[index];
     let number = head.number;
     match head.ranks.next().and_then(|rank| head.universe.get(rank)) {
         Some(next) => head.number = next,
         None => {
-            heads.swap_remove(index);
+            pieces.swap_remove(index);
         }
     }
     number

@@ -1,8 +1,9 @@
-//! What the index has under way beside the writer: merges and flushes, one at a time.
+//! Background jobs of the index: merges and flushes, one at a time.
 //!
-//! The inputs of a job stay in use until its result takes their place; what dies in them meanwhile is carried over.
+//! The inputs of a job stay in use until its result replaces them. Documents that die in them meanwhile are marked
+//! dead in the result.
 
-use crate::index::keeper::Home;
+use crate::index::index_writer::IndexEnvironment;
 use crate::index::merge::merge_all;
 use crate::index::piece::{RunPiece, SegmentPiece};
 use crate::index::run_merge::merge_runs;
@@ -15,40 +16,39 @@ use kv::{Batch, CommitFault, Direction, Durability, ScanLimit, Store};
 use model::{Fault, Lsn};
 use tokio::task::JoinHandle;
 
-/// Rows of a replaced run that are deleted together.
+/// Rows of a replaced run that are deleted in one batch.
 const DROPPED_TOGETHER: ScanLimit = ScanLimit { rows: 256, bytes: 4 << 20 };
 
-/// Changes of the owner that a deletion of rows outlives.
+/// Limit of the owner changes that a deletion of rows survives by retrying.
 const OWNER_CHANGES_MAX: usize = 8;
 
-/// A job under way.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) inputs: Inputs,
-    /// All changes up to here are in its result or in pieces that it leaves alone.
+    /// All changes up to here are in its result or in pieces that it does not replace.
     pub(crate) lsn: Lsn,
     pub(crate) task: JoinHandle<Result<Output, Fault>>,
 }
 
-/// The pieces a job works on, as they were when it began.
+/// The pieces that a job replaces, as they were when it started.
 #[derive(Debug)]
 pub(crate) enum Inputs {
-    /// Segments that become one segment.
+    /// Segments that are merged into one segment.
     Merged(Vec<SegmentPiece>),
-    /// All segments: they become runs.
+    /// All segments, which are flushed to runs.
     Flushed(Vec<SegmentPiece>),
-    /// Runs that become one.
+    /// Runs that are merged into one.
     Runs(Vec<RunPiece>),
 }
 
-/// What a job has made.
+/// The result of a job.
 #[derive(Debug)]
 pub(crate) enum Output {
     Segment(Segment),
     Runs(Vec<NewRun>),
 }
 
-/// Runs that are durable and wait for the manifest that names them.
+/// Runs whose rows are durable and that wait for the manifest that names them.
 #[derive(Debug)]
 pub(crate) struct Install {
     pub(crate) inputs: Inputs,
@@ -62,26 +62,29 @@ pub(crate) fn merge_job(inputs: Vec<SegmentPiece>, lsn: Lsn) -> Job {
     Job { inputs: Inputs::Merged(inputs), lsn, task }
 }
 
-/// Writes segments as runs.
-pub(crate) fn flush_job(home: Home, inputs: Vec<SegmentPiece>, lsn: Lsn) -> Job {
+/// Starts to flush segments to runs.
+pub(crate) fn flush_job(environment: IndexEnvironment, inputs: Vec<SegmentPiece>, lsn: Lsn) -> Job {
     let pieces = inputs.clone();
-    let task = tokio::spawn(async move { flush(&home, &pieces).await.map(Output::Runs) });
+    let task = tokio::spawn(async move { flush(&environment, &pieces).await.map(Output::Runs) });
     Job { inputs: Inputs::Flushed(inputs), lsn, task }
 }
 
-/// See [`flush_job`].
-pub(crate) async fn flush(home: &Home, inputs: &[SegmentPiece]) -> Result<Vec<NewRun>, Fault> {
+/// Writes segments as runs.
+pub(crate) async fn flush(
+    environment: &IndexEnvironment,
+    inputs: &[SegmentPiece],
+) -> Result<Vec<NewRun>, Fault> {
     let mut runs = Vec::new();
     for group in groups(inputs) {
         let merged = merge_all(group).await;
         if !merged.numbers().is_empty() {
-            runs.push(write_segment(home, &merged).await?);
+            runs.push(write_segment(environment, &merged).await?);
         }
     }
     Ok(runs)
 }
 
-/// Segments in groups that each fit one segment.
+/// Divides segments into groups that each fit in one segment.
 fn groups(inputs: &[SegmentPiece]) -> Vec<Vec<SegmentPiece>> {
     let mut groups: Vec<Vec<SegmentPiece>> = Vec::new();
     let mut room = 0;
@@ -101,22 +104,23 @@ fn groups(inputs: &[SegmentPiece]) -> Vec<Vec<SegmentPiece>> {
     groups
 }
 
-pub(crate) fn run_merge_job(home: Home, inputs: Vec<RunPiece>, lsn: Lsn) -> Job {
+pub(crate) fn run_merge_job(environment: IndexEnvironment, inputs: Vec<RunPiece>, lsn: Lsn) -> Job {
     let pieces = inputs.clone();
-    let task =
-        tokio::spawn(async move { merge_runs(&home, pieces).await.map(|merged| Output::Runs(vec![merged])) });
+    let task = tokio::spawn(async move {
+        merge_runs(&environment, pieces).await.map(|merged| Output::Runs(vec![merged]))
+    });
     Job { inputs: Inputs::Runs(inputs), lsn, task }
 }
 
 /// Deletes the rows of a run that no manifest names any more. Readers that still use it see them in their own view.
-/// What a crash leaves of them is deleted when the partition is opened.
+/// Rows that remain after a crash are deleted when the partition is opened.
 pub(crate) async fn drop_run(store: Store, partition: PartitionId, claim: Claim, run: u64) {
     if let Err(fault) = delete_rows(&store, partition, run, Some(&claim)).await {
         tracing::warn!(event = "index_rows_left", ?partition, run, cause = %fault, "rows of a replaced index run stay until the next start");
     }
 }
 
-/// Deletes all rows of a run, a few at a time: as long as `claim` holds, or without one whoever owns the partition.
+/// Deletes all rows of a run in small batches, while `claim` is valid, or without a claim whoever owns the partition.
 pub(crate) async fn delete_rows(
     store: &Store,
     partition: PartitionId,
@@ -140,7 +144,7 @@ pub(crate) async fn delete_rows(
         if !batch.is_empty() {
             match store.submit(&store.lane(), batch, Durability::Buffered).await {
                 Ok(_) => {}
-                // The partition got another owner meanwhile.
+                // The owner of the partition has changed meanwhile.
                 Err(CommitFault::PreconditionFailed { .. })
                     if claim.is_none() && refusals < OWNER_CHANGES_MAX =>
                 {

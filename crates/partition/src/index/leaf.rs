@@ -1,12 +1,12 @@
-//! A leaf of a lookup, answered by the terms of one piece.
+//! A leaf of a lookup, evaluated on the terms of one piece.
 
 use crate::index::block_cache::BlockCache;
 use crate::index::code::{CodeRange, PRESENT, is_cut, term_code};
 use crate::index::counts::Live;
-use crate::index::lookup::{Answer, Lookup, ValueTest, Verdict};
+use crate::index::lookup::{Lookup, Matches, ValueTest, Verdict};
 use crate::index::path::{IndexPath, LOGICAL_KEYS};
 use crate::index::piece::{Piece, RunPiece, SegmentPiece};
-use crate::index::ranks::{self, Gathering, Posting};
+use crate::index::ranks::{self, Posting, RankCollector};
 use crate::index::run_cursor::{Source, cached_block};
 use crate::index::segment::Segment;
 use crate::index::walk::RunTerms;
@@ -16,24 +16,24 @@ use roaring::RoaringBitmap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// See the file's head.
+/// One condition of a lookup on the terms of a path.
 pub(crate) struct Leaf<'l> {
     path: &'l IndexPath,
-    wanted: Wanted<'l>,
-    /// The field of the path in the segment that was asked last.
+    condition: LeafCondition<'l>,
+    /// The field of the path in the segment that was read last.
     field: usize,
 }
 
-/// What is wanted at the path.
-enum Wanted<'l> {
+/// The condition on the values at the path.
+enum LeafCondition<'l> {
     /// All documents, whatever they have there.
     All,
     /// Any value.
     Present,
-    /// Codes of a range.
+    /// A code in a range.
     Codes { range: Arc<CodeRange>, test: Option<&'l ValueTest> },
-    /// One code, behind the path in the key of its term.
-    Code { key: Vec<u8>, is_doubtful: bool },
+    /// One code, stored as the key of its term: path and code.
+    Code { key: Vec<u8>, is_inexact: bool },
 }
 
 impl<'l> Leaf<'l> {
@@ -43,54 +43,58 @@ impl<'l> Leaf<'l> {
             Lookup::Range { path, low, high } => Leaf::codes(path, CodeRange::new(path, low, high)),
             Lookup::Tested { path, low, high, test } => {
                 let range = Arc::new(CodeRange::new(path, low, high));
-                Leaf::wanted(path, Wanted::Codes { range, test: Some(test) })
+                Leaf::with_condition(path, LeafCondition::Codes { range, test: Some(test) })
             }
-            Lookup::Present(path) => Leaf::wanted(path, Wanted::Present),
+            Lookup::Present(path) => Leaf::with_condition(path, LeafCondition::Present),
             Lookup::Logical(prefix) => Leaf::point(&LOGICAL_KEYS, prefix),
             Lookup::Effective(EffectiveRange { min, max }) => {
                 let low = Bound::Included(min.as_bytes().to_vec());
                 let high = Bound::Excluded(max.as_bytes().to_vec());
                 Leaf::codes(&LOGICAL_KEYS, CodeRange::new(&LOGICAL_KEYS, &low, &high))
             }
-            // The others are no leaves.
+            // The others are not leaves.
             Lookup::All | Lookup::And(_) | Lookup::Or(_) | Lookup::Without(_) => {
-                Leaf::wanted(&LOGICAL_KEYS, Wanted::All)
+                Leaf::with_condition(&LOGICAL_KEYS, LeafCondition::All)
             }
         }
     }
 
-    fn wanted(path: &'l IndexPath, wanted: Wanted<'l>) -> Leaf<'l> {
-        Leaf { path, wanted, field: 0 }
+    fn with_condition(path: &'l IndexPath, condition: LeafCondition<'l>) -> Leaf<'l> {
+        Leaf { path, condition, field: 0 }
     }
 
     fn point(path: &'l IndexPath, code: &[u8]) -> Leaf<'l> {
-        let (code, is_doubtful) = term_code(path, code);
-        Leaf::wanted(path, Wanted::Code { key: [path.code(), &code].concat(), is_doubtful })
+        let (code, is_inexact) = term_code(path, code);
+        Leaf::with_condition(path, LeafCondition::Code { key: [path.code(), &code].concat(), is_inexact })
     }
 
     fn codes(path: &'l IndexPath, range: CodeRange) -> Leaf<'l> {
         if let Some(code) = range.as_point() {
-            let is_doubtful = range.is_doubtful(code);
-            return Leaf::wanted(path, Wanted::Code { key: [path.code(), code].concat(), is_doubtful });
+            let is_inexact = range.is_inexact(code);
+            return Leaf::with_condition(
+                path,
+                LeafCondition::Code { key: [path.code(), code].concat(), is_inexact },
+            );
         }
-        Leaf::wanted(path, Wanted::Codes { range: Arc::new(range), test: None })
+        Leaf::with_condition(path, LeafCondition::Codes { range: Arc::new(range), test: None })
     }
 
-    /// Whether one code is wanted, so that [`Leaf::posting`] tells all documents; and if so, whether in doubt.
+    /// Whether one code is wanted, so that [`Leaf::posting`] returns all its documents; if so, whether the match is
+    /// inexact.
     pub(crate) fn as_point(&self) -> Option<bool> {
-        match &self.wanted {
-            Wanted::Code { is_doubtful, .. } => Some(*is_doubtful),
-            Wanted::All | Wanted::Present | Wanted::Codes { .. } => None,
+        match &self.condition {
+            LeafCondition::Code { is_inexact, .. } => Some(*is_inexact),
+            LeafCondition::All | LeafCondition::Present | LeafCondition::Codes { .. } => None,
         }
     }
 
-    /// The documents of the one code that is wanted, as a piece keeps them, the dead ones among them.
+    /// The posting of the one wanted code in a piece, including dead documents.
     pub(crate) async fn posting<'p>(
         &mut self,
         source: &Source,
         piece: &'p Piece,
     ) -> Result<Option<Posting<'p>>, Fault> {
-        let Wanted::Code { key, .. } = &self.wanted else {
+        let LeafCondition::Code { key, .. } = &self.condition else {
             return Ok(None);
         };
         match piece {
@@ -102,9 +106,9 @@ impl<'l> Leaf<'l> {
         }
     }
 
-    /// Whether a piece does not have the one code that is wanted, as far as memory tells.
-    pub(crate) fn is_lacking(&mut self, piece: &Piece, cache: &BlockCache) -> bool {
-        let Wanted::Code { key, .. } = &self.wanted else {
+    /// Whether a piece does not have the one wanted code, as far as memory and caches show.
+    pub(crate) fn is_absent(&mut self, piece: &Piece, cache: &BlockCache) -> bool {
+        let LeafCondition::Code { key, .. } = &self.condition else {
             return false;
         };
         match piece {
@@ -118,44 +122,46 @@ impl<'l> Leaf<'l> {
         }
     }
 
-    /// The documents of one piece, the dead ones among them.
-    pub(crate) async fn answer(&mut self, source: &Source, piece: &Piece) -> Result<Answer, Fault> {
+    /// The matching documents of one piece, including dead ones.
+    pub(crate) async fn matches(&mut self, source: &Source, piece: &Piece) -> Result<Matches, Fault> {
         match piece {
-            Piece::Segment(piece) => Ok(self.answer_in_segment(&piece.segment)),
-            Piece::Run(piece) => self.answer_in_run(source, piece).await,
+            Piece::Segment(piece) => Ok(self.matches_in_segment(&piece.segment)),
+            Piece::Run(piece) => self.matches_in_run(source, piece).await,
         }
     }
 
-    fn answer_in_segment(&mut self, segment: &Segment) -> Answer {
+    fn matches_in_segment(&mut self, segment: &Segment) -> Matches {
         let universe = segment.numbers().len();
-        match &self.wanted {
-            Wanted::All => Answer::exact(ranks::full(universe)),
-            Wanted::Present => present_in_segment(self.path, segment, &mut self.field),
-            Wanted::Codes { range, test } => {
+        match &self.condition {
+            LeafCondition::All => Matches::exact(ranks::full(universe)),
+            LeafCondition::Present => present_in_segment(self.path, segment, &mut self.field),
+            LeafCondition::Codes { range, test } => {
                 codes_in_segment(self.path, range, *test, segment, &mut self.field)
             }
-            Wanted::Code { key, is_doubtful } => {
+            LeafCondition::Code { key, is_inexact } => {
                 let term = find_in_segment(self.path, key, segment, &mut self.field);
-                code_answer(*is_doubtful, term.map(|term| segment.posting(term)), universe)
+                code_matches(*is_inexact, term.map(|term| segment.posting(term)), universe)
             }
         }
     }
 
-    async fn answer_in_run(&self, source: &Source, piece: &RunPiece) -> Result<Answer, Fault> {
+    async fn matches_in_run(&self, source: &Source, piece: &RunPiece) -> Result<Matches, Fault> {
         let universe = piece.run.numbers.len();
-        match &self.wanted {
-            Wanted::All => Ok(Answer::exact(ranks::full(universe))),
-            Wanted::Present => present_in_run(self.path, source, piece).await,
-            Wanted::Codes { range, test } => codes_in_run(self.path, range, *test, source, piece).await,
-            Wanted::Code { key, is_doubtful } => {
+        match &self.condition {
+            LeafCondition::All => Ok(Matches::exact(ranks::full(universe))),
+            LeafCondition::Present => present_in_run(self.path, source, piece).await,
+            LeafCondition::Codes { range, test } => {
+                codes_in_run(self.path, range, *test, source, piece).await
+            }
+            LeafCondition::Code { key, is_inexact } => {
                 let posting = source.find(&piece.run, key).await?;
-                Ok(code_answer(*is_doubtful, posting, universe))
+                Ok(code_matches(*is_inexact, posting, universe))
             }
         }
     }
 
-    /// How many documents of one piece have a term that is wanted and count, each as often as it has such a term; where
-    /// they are more than `max`, some number above that.
+    /// How many live documents of one piece have a wanted term, counted once per such term. If there are more than
+    /// `max`, returns some number above it.
     pub(crate) async fn live_count(
         &mut self,
         source: &Source,
@@ -175,11 +181,11 @@ impl<'l> Leaf<'l> {
             false => live.count(&segment.posting(term)),
         };
         let (path, field) = (self.path, &mut self.field);
-        match &self.wanted {
-            Wanted::All => live.count(&Posting::Full),
-            Wanted::Present => present_term(path, segment, field).map_or(0, count),
-            Wanted::Code { key, .. } => find_in_segment(path, key, segment, field).map_or(0, count),
-            Wanted::Codes { range, .. } => {
+        match &self.condition {
+            LeafCondition::All => live.count(&Posting::Full),
+            LeafCondition::Present => present_term(path, segment, field).map_or(0, count),
+            LeafCondition::Code { key, .. } => find_in_segment(path, key, segment, field).map_or(0, count),
+            LeafCondition::Codes { range, .. } => {
                 let (mut terms, mut sum) = (segment.find_range(path.code(), range, field), 0);
                 while sum <= max
                     && let Some(term) = terms.next()
@@ -199,15 +205,17 @@ impl<'l> Leaf<'l> {
         max: u64,
     ) -> Result<u64, Fault> {
         let present;
-        let range = match &self.wanted {
-            Wanted::All => return Ok(live.count(&Posting::Full)),
-            Wanted::Code { key, .. } if live.is_everything() => return source.count(&piece.run, key).await,
-            Wanted::Code { key, .. } => {
+        let range = match &self.condition {
+            LeafCondition::All => return Ok(live.count(&Posting::Full)),
+            LeafCondition::Code { key, .. } if live.is_everything() => {
+                return source.count(&piece.run, key).await;
+            }
+            LeafCondition::Code { key, .. } => {
                 let posting = source.find(&piece.run, key).await?;
                 return Ok(posting.map_or(0, |posting| live.count(&posting)));
             }
-            Wanted::Codes { range, .. } => range,
-            Wanted::Present => {
+            LeafCondition::Codes { range, .. } => range,
+            LeafCondition::Present => {
                 present = Arc::new(present_range());
                 &present
             }
@@ -224,22 +232,22 @@ impl<'l> Leaf<'l> {
         Ok(sum)
     }
 
-    /// An upper bound of the terms that are gone through in one piece, roughly.
+    /// An approximate upper bound of the terms that are read in one piece.
     pub(crate) fn work_bound(&mut self, piece: &Piece) -> u64 {
-        match &self.wanted {
-            Wanted::Codes { range, .. } => term_bound(self.path, range, piece, &mut self.field),
-            Wanted::Code { .. } | Wanted::All | Wanted::Present => 1,
+        match &self.condition {
+            LeafCondition::Codes { range, .. } => term_bound(self.path, range, piece, &mut self.field),
+            LeafCondition::Code { .. } | LeafCondition::All | LeafCondition::Present => 1,
         }
     }
 }
 
-/// The term with a key, a path and the code behind it.
+/// The term with a key, which is a path and a code.
 fn find_in_segment(path: &IndexPath, key: &[u8], segment: &Segment, field: &mut usize) -> Option<usize> {
     let code = key.get(path.code().len()..).filter(|code| !code.is_empty())?;
     segment.find_term(path.code(), code, field)
 }
 
-/// The range of the mark of presence alone.
+/// The range of the presence mark alone.
 fn present_range() -> CodeRange {
     CodeRange::raw(Bound::Included(PRESENT.to_vec()), Bound::Included(PRESENT.to_vec()))
 }
@@ -253,31 +261,31 @@ async fn run_terms(
     RunTerms::new(source, piece, Direction::Forward, path, range, None).await
 }
 
-/// The mark of presence of a path.
+/// The posting of the presence mark of a path.
 fn present_term(path: &IndexPath, segment: &Segment, field: &mut usize) -> Option<usize> {
     segment.find_path(path.code(), field).next().filter(|term| segment.code(*term) == PRESENT)
 }
 
-fn present_in_segment(path: &IndexPath, segment: &Segment, field: &mut usize) -> Answer {
+fn present_in_segment(path: &IndexPath, segment: &Segment, field: &mut usize) -> Matches {
     let term = present_term(path, segment, field);
     let universe = segment.numbers().len();
-    Answer::exact(term.map(|term| segment.posting(term).to_set(universe)).unwrap_or_default())
+    Matches::exact(term.map(|term| segment.posting(term).to_set(universe)).unwrap_or_default())
 }
 
-async fn present_in_run(path: &IndexPath, source: &Source, piece: &RunPiece) -> Result<Answer, Fault> {
+async fn present_in_run(path: &IndexPath, source: &Source, piece: &RunPiece) -> Result<Matches, Fault> {
     let mut terms = run_terms(source, piece, path, &Arc::new(present_range())).await?;
     let universe = piece.run.numbers.len();
     let found = terms.next().await?.map(|(_, posting)| posting.to_set(universe));
-    Ok(Answer::exact(found.unwrap_or_default()))
+    Ok(Matches::exact(found.unwrap_or_default()))
 }
 
-/// The documents of one code.
-fn code_answer(is_doubtful: bool, posting: Option<Posting<'_>>, universe: usize) -> Answer {
+/// The matches of one code.
+fn code_matches(is_inexact: bool, posting: Option<Posting<'_>>, universe: usize) -> Matches {
     let ranks = posting.map(|posting| posting.into_set(universe)).unwrap_or_default();
-    if is_doubtful && !ranks.is_empty() {
-        return Answer { possible: ranks, certain: Some(RoaringBitmap::new()) };
+    if is_inexact && !ranks.is_empty() {
+        return Matches { possible: ranks, certain: Some(RoaringBitmap::new()) };
     }
-    Answer::exact(ranks)
+    Matches::exact(ranks)
 }
 
 fn codes_in_segment(
@@ -286,8 +294,8 @@ fn codes_in_segment(
     test: Option<&ValueTest>,
     segment: &Segment,
     field: &mut usize,
-) -> Answer {
-    let mut found = Found::new(segment.numbers().len());
+) -> Matches {
+    let mut found = RangeMatches::new(segment.numbers().len());
     for term in segment.find_range(path.code(), range, field) {
         let verdict = verdict(path, range, test, segment.code(term));
         found.add(verdict, segment.posting(term));
@@ -295,12 +303,12 @@ fn codes_in_segment(
     found.finish()
 }
 
-/// What a term in a range says.
+/// What a term in a range says about the condition.
 fn verdict(path: &IndexPath, range: &CodeRange, test: Option<&ValueTest>, code: &[u8]) -> Verdict {
     match test {
         Some(_) if is_cut(path, code) => Verdict::Unknown,
         Some(test) => test.verdict(code),
-        None if range.is_doubtful(code) => Verdict::Unknown,
+        None if range.is_inexact(code) => Verdict::Unknown,
         None => Verdict::Yes,
     }
 }
@@ -311,8 +319,8 @@ async fn codes_in_run(
     test: Option<&ValueTest>,
     source: &Source,
     piece: &RunPiece,
-) -> Result<Answer, Fault> {
-    let mut found = Found::new(piece.run.numbers.len());
+) -> Result<Matches, Fault> {
+    let mut found = RangeMatches::new(piece.run.numbers.len());
     let mut terms = run_terms(source, piece, path, range).await?;
     while let Some(entry) = terms.peek() {
         let code = entry.key.get(path.code().len()..).unwrap_or_default();
@@ -324,7 +332,7 @@ async fn codes_in_run(
                 }
             }
         }
-        // A test takes its time, and there may be many values.
+        // A test takes time, and there may be many values.
         if test.is_some() {
             tokio::task::consume_budget().await;
         }
@@ -332,16 +340,16 @@ async fn codes_in_run(
     Ok(found.finish())
 }
 
-/// What is found for certain, and in doubt.
-struct Found {
+/// The certain and the inexact matches in a range.
+struct RangeMatches {
     universe: usize,
-    certain: Gathering,
-    doubtful: Option<Gathering>,
+    certain: RankCollector,
+    inexact: Option<RankCollector>,
 }
 
-impl Found {
-    fn new(universe: usize) -> Found {
-        Found { universe, certain: Gathering::new(universe), doubtful: None }
+impl RangeMatches {
+    fn new(universe: usize) -> RangeMatches {
+        RangeMatches { universe, certain: RankCollector::new(universe), inexact: None }
     }
 
     fn add(&mut self, verdict: Verdict, posting: Posting<'_>) {
@@ -349,24 +357,24 @@ impl Found {
             Verdict::Yes => self.certain.add(posting),
             Verdict::No => {}
             Verdict::Unknown => {
-                self.doubtful.get_or_insert_with(|| Gathering::new(self.universe)).add(posting);
+                self.inexact.get_or_insert_with(|| RankCollector::new(self.universe)).add(posting);
             }
         }
     }
 
-    fn finish(self) -> Answer {
+    fn finish(self) -> Matches {
         let certain = self.certain.finish();
-        match self.doubtful {
-            None => Answer::exact(certain),
-            Some(doubtful) => Answer { possible: &certain | doubtful.finish(), certain: Some(certain) },
+        match self.inexact {
+            None => Matches::exact(certain),
+            Some(inexact) => Matches { possible: &certain | inexact.finish(), certain: Some(certain) },
         }
     }
 }
 
-/// Terms that a block has at most, roughly: the shortest take so many bytes.
+/// Approximate maximum number of terms in a block, from the size of the shortest.
 const TERMS_PER_BLOCK: u64 = 1024;
 
-/// An upper bound of the different codes in a range, roughly; `field` as for [`Segment::find_path`].
+/// An approximate upper bound of the different codes in a range; `field` as in [`Segment::find_path`].
 fn term_bound(path: &IndexPath, range: &CodeRange, piece: &Piece, field: &mut usize) -> u64 {
     match piece {
         Piece::Segment(piece) => piece.segment.find_range(path.code(), range, field).len() as u64,
@@ -378,7 +386,7 @@ fn term_bound(path: &IndexPath, range: &CodeRange, piece: &Piece, field: &mut us
     }
 }
 
-/// The first and the last block that may hold terms of a range.
+/// The first and the last block that may have terms of a range.
 fn blocks_of(path: &IndexPath, range: &CodeRange, piece: &RunPiece) -> (usize, usize) {
     let key = |code: &[u8]| [path.code(), code].concat();
     let fences = &piece.run.fences;
@@ -388,7 +396,7 @@ fn blocks_of(path: &IndexPath, range: &CodeRange, piece: &RunPiece) -> (usize, u
     };
     let last = match &range.high {
         Bound::Included(code) | Bound::Excluded(code) => fences.block_of(&key(code)),
-        Bound::Unbounded => fences.block_of(&path.behind()),
+        Bound::Unbounded => fences.block_of(&path.end_code()),
     };
     (first, last.max(first))
 }

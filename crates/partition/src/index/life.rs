@@ -1,22 +1,22 @@
-//! The life of a partition's index: which one serves, which one is being built, and what comes next.
+//! The states of a partition's index: which one serves, which one is being built, and what comes next.
 //!
 //! ```text
-//!            opened               another policy, damage            built               swapped
-//! Doubtful ─────────▶ Serving ──────────────────────▶ Building ──────────▶ Swapping ─────────▶ Serving
-//!     ▲                  ▲       the policy came back    │ ▲
-//!     │                  ├───────────────────────────────┤ │ the pause is over
+//!            opened             new policy, damage               built               swapped
+//! NeedsReopen ──────▶ Serving ──────────────────────▶ Building ──────────▶ Swapping ─────────▶ Serving
+//!     ▲                  ▲       policy changed back     │ ▲
+//!     │                  ├───────────────────────────────┤ │ pause over
 //!     │ not committed    │                        failed ▼ │
 //!   Saving ──────────────┼──────────────────────────── Pausing
 //! ```
 //!
 //! An opening that finds no index, or one of another policy, leads to Building. Every state but Serving may have an
-//! *old* index: of an older policy, and right for the paths which that policy covers. It serves, is kept up and saved
-//! until another takes its place. Any state may go over to Saving while a manifest is on its way to the store.
+//! *old* index: one of an older policy, which is correct for the paths that the policy covers. It serves, is updated
+//! and saved until another index replaces it. Any state may change to Saving while a manifest is being committed.
 //!
-//! Knows nothing of batches and commits: the writer calls what is due, and commits it.
+//! Knows nothing of batches and commits: the writer calls what is due and commits it.
 
-use crate::index::build::{Build, Plan};
-use crate::index::keeper::{Event, Home, Keeper};
+use crate::index::build::{Build, BuildInput};
+use crate::index::index_writer::{IndexEnvironment, IndexWriter, IndexWriterEvent};
 use crate::index::manifest::Fingerprint;
 use crate::index::rules::Rules;
 use model::{EffectiveRange, Fault, Lsn};
@@ -24,189 +24,206 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::task::JoinError;
 
-/// Time until an index build that failed is tried again; doubled with each failure, up to the most.
+/// Pause before a failed index build is retried; doubled with each failure, up to the maximum.
 const BUILD_PAUSE_FIRST_MS: u64 = 1_000;
 const BUILD_PAUSE_MAX_MS: u64 = 10 * 60 * 1_000;
 
-/// See the file's head.
+/// The index of a partition with its state.
 #[derive(Debug)]
 pub(crate) struct IndexLife {
-    home: Home,
+    environment: IndexEnvironment,
     range: EffectiveRange,
     progress: Arc<IndexProgress>,
-    state: State,
-    /// The last build, if it failed: the pause is doubled if the next one of its policy fails too.
+    state: IndexState,
+    /// The last build, if it failed: the pause is doubled if the next build of its policy fails too.
     failed: Option<FailedBuild>,
-    /// Runs of indexes that serve no more. The manifest on disk may name them until another index is swapped in.
+    /// Runs of indexes that no longer serve. The manifest on disk may name them until another index is swapped in.
     discarded: Vec<u64>,
 }
 
 #[derive(Debug)]
-enum State {
-    /// The index of the policy that was asked for last.
-    Serving(Box<Keeper>),
-    /// Another one is being built.
-    Building { old: Option<Box<Keeper>>, build: Build },
-    /// Another one was built and waits for a moment without batches in flight.
-    Swapping { old: Option<Box<Keeper>>, built: Box<Keeper> },
-    /// Another one is wanted, and a build of it is begun later: the last one failed.
-    Pausing { old: Option<Box<Keeper>> },
-    /// A manifest is on its way to the store. If it is committed, the state before counts again.
-    Saving(Box<State>),
+enum IndexState {
+    /// The index has the current policy.
+    Serving(Box<IndexWriter>),
+    /// Another index is being built.
+    Building { old: Option<Box<IndexWriter>>, build: Build },
+    /// Another index was built and waits for a moment without batches in flight.
+    Swapping { old: Option<Box<IndexWriter>>, built: Box<IndexWriter> },
+    /// Another index is needed, and its build starts later, because the last one failed.
+    Pausing { old: Option<Box<IndexWriter>> },
+    /// A manifest is being committed. After the commit the previous state applies again.
+    Saving(Box<IndexState>),
     /// The manifest on disk may not be that of the index, which must be opened again.
-    Doubtful { old: Option<Box<Keeper>> },
+    NeedsReopen { old: Option<Box<IndexWriter>> },
 }
 
-impl State {
-    /// The index that serves.
-    fn keeper(&self) -> Option<&Keeper> {
+impl IndexState {
+    /// The serving index.
+    fn index_writer(&self) -> Option<&IndexWriter> {
         match self {
-            State::Serving(keeper) => Some(keeper),
-            State::Building { old, .. }
-            | State::Swapping { old, .. }
-            | State::Pausing { old }
-            | State::Doubtful { old } => old.as_deref(),
-            State::Saving(before) => before.keeper(),
+            IndexState::Serving(index_writer) => Some(index_writer),
+            IndexState::Building { old, .. }
+            | IndexState::Swapping { old, .. }
+            | IndexState::Pausing { old }
+            | IndexState::NeedsReopen { old } => old.as_deref(),
+            IndexState::Saving(before) => before.index_writer(),
         }
     }
 
-    /// The index that serves, and the one in the making.
-    fn parts(&mut self) -> (Option<&mut Keeper>, Option<&mut Build>) {
+    /// The serving index and the build.
+    fn parts(&mut self) -> (Option<&mut IndexWriter>, Option<&mut Build>) {
         match self {
-            State::Serving(keeper) => (Some(keeper), None),
-            State::Building { old, build } => (old.as_deref_mut(), Some(build)),
-            State::Swapping { old, .. } | State::Pausing { old } | State::Doubtful { old } => {
-                (old.as_deref_mut(), None)
-            }
-            State::Saving(before) => before.parts(),
+            IndexState::Serving(index_writer) => (Some(index_writer), None),
+            IndexState::Building { old, build } => (old.as_deref_mut(), Some(build)),
+            IndexState::Swapping { old, .. }
+            | IndexState::Pausing { old }
+            | IndexState::NeedsReopen { old } => (old.as_deref_mut(), None),
+            IndexState::Saving(before) => before.parts(),
         }
     }
 
-    /// The index that serves; whatever else there was is given up.
-    fn into_keeper(self) -> Option<Box<Keeper>> {
+    /// The serving index; a build is abandoned.
+    fn into_index_writer(self) -> Option<Box<IndexWriter>> {
         match self {
-            State::Serving(keeper) => Some(keeper),
-            State::Building { old, .. }
-            | State::Swapping { old, .. }
-            | State::Pausing { old }
-            | State::Doubtful { old } => old,
-            State::Saving(before) => before.into_keeper(),
+            IndexState::Serving(index_writer) => Some(index_writer),
+            IndexState::Building { old, .. }
+            | IndexState::Swapping { old, .. }
+            | IndexState::Pausing { old }
+            | IndexState::NeedsReopen { old } => old,
+            IndexState::Saving(before) => before.into_index_writer(),
         }
     }
 
-    /// Whether it leads to an index of a policy, or cannot be told before the index was opened again.
+    /// Whether it has or will have an index of a policy; true if that is unknown until the index is opened again.
     fn leads_to(&self, policy: Fingerprint) -> bool {
         match self {
-            State::Serving(keeper) => is_of(keeper, policy),
-            State::Building { build, .. } => build.rules.fingerprint() == policy,
-            State::Swapping { built, .. } => is_of(built, policy),
-            State::Pausing { .. } => false,
-            State::Saving(_) | State::Doubtful { .. } => true,
+            IndexState::Serving(index_writer) => is_of(index_writer, policy),
+            IndexState::Building { build, .. } => build.rules.fingerprint() == policy,
+            IndexState::Swapping { built, .. } => is_of(built, policy),
+            IndexState::Pausing { .. } => false,
+            IndexState::Saving(_) | IndexState::NeedsReopen { .. } => true,
         }
     }
 }
 
-fn is_of(keeper: &Keeper, policy: Fingerprint) -> bool {
-    keeper.rules().fingerprint() == policy
+fn is_of(index_writer: &IndexWriter, policy: Fingerprint) -> bool {
+    index_writer.rules().fingerprint() == policy
 }
 
-/// Where a build begins: the position that every state from now on has reached, and the documents there.
+/// The starting point of a build: a position that every state from now on has reached, and the document count there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BuildStart {
     pub(crate) lsn: Lsn,
     pub(crate) documents: u64,
 }
 
-/// What the writer hears of its indexes.
-pub(crate) enum IndexNews {
-    Index(Event),
-    Build(Box<Result<Result<Keeper, Fault>, JoinError>>),
+/// Events of the serving index and of builds, for the partition's writer.
+pub(crate) enum IndexEvent {
+    Writer(IndexWriterEvent),
+    BuildEnded(Box<Result<Result<IndexWriter, Fault>, JoinError>>),
 }
 
 impl IndexLife {
-    /// Nothing is known of the index yet: it must be opened.
-    pub(crate) fn new(home: Home, range: EffectiveRange, progress: Arc<IndexProgress>) -> IndexLife {
-        let state = State::Doubtful { old: None };
-        IndexLife { home, range, progress, state, failed: None, discarded: Vec::new() }
+    /// An index that must be opened first.
+    pub(crate) fn new(
+        environment: IndexEnvironment,
+        range: EffectiveRange,
+        progress: Arc<IndexProgress>,
+    ) -> IndexLife {
+        let state = IndexState::NeedsReopen { old: None };
+        IndexLife { environment, range, progress, state, failed: None, discarded: Vec::new() }
     }
 
-    pub(crate) fn home(&self) -> &Home {
-        &self.home
+    pub(crate) fn environment(&self) -> &IndexEnvironment {
+        &self.environment
     }
 
-    /// The index that serves.
-    pub(crate) fn keeper(&self) -> Option<&Keeper> {
-        self.state.keeper()
+    /// The serving index.
+    pub(crate) fn index_writer(&self) -> Option<&IndexWriter> {
+        self.state.index_writer()
     }
 
-    /// The index that serves.
-    pub(crate) fn keeper_mut(&mut self) -> Option<&mut Keeper> {
+    /// The serving index.
+    pub(crate) fn index_writer_mut(&mut self) -> Option<&mut IndexWriter> {
         self.state.parts().0
     }
 
-    /// Whether the index must be opened again before anything else is done with it.
-    pub(crate) fn is_doubtful(&self) -> bool {
-        matches!(self.state, State::Saving(_) | State::Doubtful { .. })
+    /// Whether the index must be opened again before it is used.
+    pub(crate) fn needs_reopen(&self) -> bool {
+        matches!(self.state, IndexState::Saving(_) | IndexState::NeedsReopen { .. })
     }
 
     /// Whether runs wait for their manifest.
     pub(crate) fn has_install(&self) -> bool {
-        self.keeper().is_some_and(Keeper::has_install)
+        self.index_writer().is_some_and(IndexWriter::has_install)
     }
 
     /// Whether something waits for a moment without batches in flight.
-    pub(crate) fn waits_for_rest(&self) -> bool {
-        matches!(self.state, State::Swapping { .. }) || self.has_install()
+    pub(crate) fn waits_for_idle(&self) -> bool {
+        matches!(self.state, IndexState::Swapping { .. }) || self.has_install()
     }
 
-    /// Whether work would be lost if it ended now.
+    /// Whether work would be lost if the partition were closed now.
     pub(crate) fn is_working(&self) -> bool {
-        let is_building = matches!(self.state, State::Building { .. } | State::Swapping { .. });
-        is_building || self.keeper().is_some_and(|keeper| keeper.is_busy() || keeper.has_install())
+        let is_building = matches!(self.state, IndexState::Building { .. } | IndexState::Swapping { .. });
+        is_building
+            || self
+                .index_writer()
+                .is_some_and(|index_writer| index_writer.is_busy() || index_writer.has_install())
     }
 
-    /// Entries of the log behind this position may be needed to make an index; `None` if that cannot be told, since
-    /// there may be one on disk that was not opened.
+    /// Log entries after this position may be needed for an index. Returns `None` if that is unknown, because an index
+    /// on disk may not be open.
     pub(crate) fn log_needed(&self, head: Lsn) -> Option<Lsn> {
-        let keeper = self.keeper()?;
+        let index_writer = self.index_writer()?;
         let other = match &self.state {
-            State::Building { build, .. } => Some(build.lsn),
-            State::Swapping { built, .. } => Some(built.lsn),
-            State::Serving(_) | State::Pausing { .. } | State::Saving(_) | State::Doubtful { .. } => None,
+            IndexState::Building { build, .. } => Some(build.lsn),
+            IndexState::Swapping { built, .. } => Some(built.lsn),
+            IndexState::Serving(_)
+            | IndexState::Pausing { .. }
+            | IndexState::Saving(_)
+            | IndexState::NeedsReopen { .. } => None,
         };
-        Some(keeper.lsn_needed().into_iter().chain(other).min().unwrap_or(head))
+        Some(index_writer.lsn_needed().into_iter().chain(other).min().unwrap_or(head))
     }
 
-    fn take_state(&mut self) -> State {
-        std::mem::replace(&mut self.state, State::Doubtful { old: None })
+    fn take_state(&mut self) -> IndexState {
+        std::mem::replace(&mut self.state, IndexState::NeedsReopen { old: None })
     }
 
-    /// The store may not have what the index was told: it must be opened again, and what is under way is given up.
-    pub(crate) fn distrust(&mut self) {
-        let old = self.take_state().into_keeper();
-        self.state = State::Doubtful { old };
+    /// The store may not have what the index contains: it must be opened again, and running work is abandoned.
+    pub(crate) fn require_reopen(&mut self) {
+        let old = self.take_state().into_index_writer();
+        self.state = IndexState::NeedsReopen { old };
     }
 
-    /// An opening begins: nothing of what was there counts any more.
+    /// An opening starts: the previous state is discarded.
     pub(crate) fn begin_opening(&mut self) {
-        self.state = State::Doubtful { old: None };
+        self.state = IndexState::NeedsReopen { old: None };
     }
 
-    /// This index was found or made by an opening. If it is of another policy, or if there is none, one is built.
-    pub(crate) async fn opened(&mut self, keeper: Option<Keeper>, rules: &Arc<Rules>, start: BuildStart) {
-        let mut keeper = keeper.map(Box::new);
-        if let Some(keeper) = &mut keeper {
-            keeper.complete().await;
+    /// Sets the index that an opening found or rebuilt. If it has another policy, or if there is none, a build starts.
+    pub(crate) async fn opened(
+        &mut self,
+        index_writer: Option<IndexWriter>,
+        rules: &Arc<Rules>,
+        start: BuildStart,
+    ) {
+        let mut index_writer = index_writer.map(Box::new);
+        if let Some(index_writer) = &mut index_writer {
+            index_writer.complete().await;
         }
-        self.state = match keeper {
-            Some(keeper) if is_of(&keeper, rules.fingerprint()) => State::Serving(keeper),
-            old => State::Building { old, build: self.begin_build(rules, start) },
+        self.state = match index_writer {
+            Some(index_writer) if is_of(&index_writer, rules.fingerprint()) => {
+                IndexState::Serving(index_writer)
+            }
+            old => IndexState::Building { old, build: self.begin_build(rules, start) },
         };
     }
 
-    /// The opening met records that cannot be read. A build is begun when the policy is checked next.
+    /// The opening found records that cannot be read. A build starts when the policy is checked next.
     pub(crate) fn not_opened(&mut self) {
-        self.state = State::Pausing { old: None };
+        self.state = IndexState::Pausing { old: None };
     }
 
     /// Whether there is, or will be, an index of a policy.
@@ -214,26 +231,26 @@ impl IndexLife {
         self.state.leads_to(policy)
     }
 
-    /// Another policy is wanted than the one that this leads to.
+    /// Starts to change to another policy than the one that this leads to.
     pub(crate) fn change_policy(&mut self, rules: &Arc<Rules>, start: BuildStart, now_ms: u64) {
         let wanted = rules.fingerprint();
         let is_paused = self.failed.is_some_and(|failed| failed.policy == wanted && !failed.is_due(now_ms));
-        self.state = match self.take_state().into_keeper() {
-            // The old policy came back before the new index was there.
-            Some(keeper) if is_of(&keeper, wanted) => {
+        self.state = match self.take_state().into_index_writer() {
+            // The old policy was restored before the new index was built.
+            Some(index_writer) if is_of(&index_writer, wanted) => {
                 self.failed = None;
-                State::Serving(keeper)
+                IndexState::Serving(index_writer)
             }
-            old if is_paused => State::Pausing { old },
-            old => State::Building { old, build: self.begin_build(rules, start) },
+            old if is_paused => IndexState::Pausing { old },
+            old => IndexState::Building { old, build: self.begin_build(rules, start) },
         };
     }
 
     fn begin_build(&self, rules: &Arc<Rules>, start: BuildStart) -> Build {
-        self.home.metrics.index_builds_started.inc();
+        self.environment.metrics.index_builds_started.inc();
         self.progress.total.store(start.documents, Ordering::Relaxed);
-        Build::begin(Plan {
-            home: self.home.clone(),
+        Build::begin(BuildInput {
+            environment: self.environment.clone(),
             rules: Arc::clone(rules),
             lsn: start.lsn,
             range: self.range.clone(),
@@ -241,12 +258,12 @@ impl IndexLife {
         })
     }
 
-    /// Waits for news; for ever if there can be none.
-    pub(crate) async fn news(&mut self) -> IndexNews {
-        let (keeper, build) = self.state.parts();
+    /// Waits for the next event; forever if there can be none.
+    pub(crate) async fn next_event(&mut self) -> IndexEvent {
+        let (index_writer, build) = self.state.parts();
         let event = async {
-            match keeper {
-                Some(keeper) => keeper.event().await,
+            match index_writer {
+                Some(index_writer) => index_writer.next_event().await,
                 None => std::future::pending().await,
             }
         };
@@ -258,24 +275,24 @@ impl IndexLife {
         };
         tokio::select! {
             biased;
-            event = event => IndexNews::Index(event),
-            built = built => IndexNews::Build(Box::new(built)),
+            event = event => IndexEvent::Writer(event),
+            built = built => IndexEvent::BuildEnded(Box::new(built)),
         }
     }
 
-    /// Something has happened to the index that serves or to the one in the making.
-    pub(crate) fn hear(&mut self, news: IndexNews, rules: &Arc<Rules>, start: BuildStart, now_ms: u64) {
-        let partition = self.home.partition;
-        match news {
-            IndexNews::Index(Event::Changed) => {}
-            IndexNews::Index(Event::Damaged) => {
+    /// Handles an event of the serving index or of the build.
+    pub(crate) fn on_event(&mut self, event: IndexEvent, rules: &Arc<Rules>, start: BuildStart, now_ms: u64) {
+        let partition = self.environment.partition;
+        match event {
+            IndexEvent::Writer(IndexWriterEvent::Changed) => {}
+            IndexEvent::Writer(IndexWriterEvent::Damaged) => {
                 tracing::error!(event = "index_damaged", ?partition, "the index is damaged and is rebuilt");
                 self.damaged(rules, start);
             }
-            IndexNews::Build(ended) => match *ended {
+            IndexEvent::BuildEnded(ended) => match *ended {
                 Ok(Ok(built)) => {
-                    let old = self.take_state().into_keeper();
-                    self.state = State::Swapping { old, built: Box::new(built) };
+                    let old = self.take_state().into_index_writer();
+                    self.state = IndexState::Swapping { old, built: Box::new(built) };
                 }
                 Ok(Err(fault)) => {
                     tracing::warn!(event = "index_build_failed", ?partition, cause = %fault, "the index build failed and is tried again");
@@ -289,97 +306,99 @@ impl IndexLife {
         }
     }
 
-    /// The index that serves cannot any more.
+    /// The serving index is damaged and is not used any more.
     fn damaged(&mut self, rules: &Arc<Rules>, start: BuildStart) {
         let (damaged, next) = match self.take_state() {
-            State::Building { old, build } => (old, State::Building { old: None, build }),
-            State::Swapping { old, built } => (old, State::Swapping { old: None, built }),
-            state @ (State::Serving(_) | State::Pausing { .. }) => {
+            IndexState::Building { old, build } => (old, IndexState::Building { old: None, build }),
+            IndexState::Swapping { old, built } => (old, IndexState::Swapping { old: None, built }),
+            state @ (IndexState::Serving(_) | IndexState::Pausing { .. }) => {
                 let build = self.begin_build(rules, start);
-                (state.into_keeper(), State::Building { old: None, build })
+                (state.into_index_writer(), IndexState::Building { old: None, build })
             }
-            state @ (State::Saving(_) | State::Doubtful { .. }) => {
-                (state.into_keeper(), State::Doubtful { old: None })
+            state @ (IndexState::Saving(_) | IndexState::NeedsReopen { .. }) => {
+                (state.into_index_writer(), IndexState::NeedsReopen { old: None })
             }
         };
-        self.discarded.extend(damaged.iter().flat_map(|keeper| keeper.own_runs()));
+        self.discarded.extend(damaged.iter().flat_map(|index_writer| index_writer.own_runs()));
         self.state = next;
     }
 
     fn end_failed_build(&mut self, now_ms: u64) {
         match self.take_state() {
-            State::Building { old, build } => {
+            IndexState::Building { old, build } => {
                 self.note_failed_build(build.rules.fingerprint(), now_ms);
-                self.state = State::Pausing { old };
+                self.state = IndexState::Pausing { old };
             }
-            other @ (State::Serving(_)
-            | State::Swapping { .. }
-            | State::Pausing { .. }
-            | State::Saving(_)
-            | State::Doubtful { .. }) => self.state = other,
+            other @ (IndexState::Serving(_)
+            | IndexState::Swapping { .. }
+            | IndexState::Pausing { .. }
+            | IndexState::Saving(_)
+            | IndexState::NeedsReopen { .. }) => self.state = other,
         }
     }
 
-    /// A build of this policy came to nothing.
+    /// Notes that a build of this policy failed.
     pub(crate) fn note_failed_build(&mut self, policy: Fingerprint, now_ms: u64) {
-        self.home.metrics.index_builds_failed.inc();
+        self.environment.metrics.index_builds_failed.inc();
         self.failed = Some(FailedBuild::new(self.failed, policy, now_ms));
     }
 
-    /// The index that waits to be swapped in, if there is one. It is given up unless it is [`IndexLife::swapped`].
-    pub(crate) fn take_built(&mut self) -> Option<Keeper> {
+    /// Takes the index that waits to be swapped in, if there is one. It is abandoned unless [`IndexLife::swapped`] is
+    /// called.
+    pub(crate) fn take_built(&mut self) -> Option<IndexWriter> {
         match self.take_state() {
-            State::Swapping { old, built } => {
-                self.state = State::Pausing { old };
+            IndexState::Swapping { old, built } => {
+                self.state = IndexState::Pausing { old };
                 Some(*built)
             }
-            other @ (State::Serving(_)
-            | State::Building { .. }
-            | State::Pausing { .. }
-            | State::Saving(_)
-            | State::Doubtful { .. }) => {
+            other @ (IndexState::Serving(_)
+            | IndexState::Building { .. }
+            | IndexState::Pausing { .. }
+            | IndexState::Saving(_)
+            | IndexState::NeedsReopen { .. }) => {
                 self.state = other;
                 None
             }
         }
     }
 
-    /// A manifest is handed to the store.
+    /// A manifest is submitted to the store.
     pub(crate) fn begin_saving(&mut self) {
-        self.state = State::Saving(Box::new(self.take_state()));
+        self.state = IndexState::Saving(Box::new(self.take_state()));
     }
 
     /// The manifest is committed.
     pub(crate) fn saved(&mut self) {
         self.state = match self.take_state() {
-            State::Saving(before) => *before,
-            other @ (State::Serving(_)
-            | State::Building { .. }
-            | State::Swapping { .. }
-            | State::Pausing { .. }
-            | State::Doubtful { .. }) => other,
+            IndexState::Saving(before) => *before,
+            other @ (IndexState::Serving(_)
+            | IndexState::Building { .. }
+            | IndexState::Swapping { .. }
+            | IndexState::Pausing { .. }
+            | IndexState::NeedsReopen { .. }) => other,
         };
     }
 
-    /// The manifest was not committed. Unless the index was opened again since, that is still to be done.
+    /// The manifest was not committed. The index must be opened again, unless that was done since.
     pub(crate) fn not_saved(&mut self) {
-        if matches!(self.state, State::Saving(_)) {
-            self.distrust();
+        if matches!(self.state, IndexState::Saving(_)) {
+            self.require_reopen();
         }
     }
 
-    /// The manifest of an index that was built is committed: it serves from now on. Returns the runs whose rows may go.
-    pub(crate) async fn swapped(&mut self, mut built: Keeper) -> Vec<u64> {
+    /// The manifest of a built index is committed: the index serves from now on. Returns the runs whose rows can be
+    /// deleted.
+    pub(crate) async fn swapped(&mut self, mut built: IndexWriter) -> Vec<u64> {
         built.complete().await;
-        let old = self.take_state().into_keeper();
-        self.discarded.extend(old.iter().flat_map(|keeper| keeper.own_runs()));
-        self.state = State::Serving(Box::new(built));
+        let old = self.take_state().into_index_writer();
+        self.discarded.extend(old.iter().flat_map(|index_writer| index_writer.own_runs()));
+        self.state = IndexState::Serving(Box::new(built));
         self.failed = None;
         std::mem::take(&mut self.discarded)
     }
 }
 
-/// An index build that failed, and when it is tried again.
+/// A failed index build, and when it is retried.
 #[derive(Clone, Copy, Debug)]
 struct FailedBuild {
     policy: Fingerprint,
@@ -400,7 +419,7 @@ impl FailedBuild {
     }
 }
 
-/// How far the making of an index has come.
+/// Progress of an index build.
 #[derive(Debug, Default)]
 pub(crate) struct IndexProgress {
     walked: Arc<AtomicU64>,
@@ -408,7 +427,7 @@ pub(crate) struct IndexProgress {
 }
 
 impl IndexProgress {
-    /// From 0 to 99: it is not ready.
+    /// From 0 to 99, because the index is not ready.
     pub(crate) fn percent(&self) -> u8 {
         let (walked, total) = (self.walked.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed));
         let percent = walked.saturating_mul(100).checked_div(total).unwrap_or(0);

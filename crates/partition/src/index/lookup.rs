@@ -1,7 +1,8 @@
-//! What documents are wanted, said by terms, and how sets of one piece answer it.
+//! Lookups: sets of documents described by terms, and their evaluation on one piece.
 //!
-//! The code of a long value is cut, so a term may stand for wanted and unwanted values. An answer therefore has two
-//! ends: what is possible and what is certain; they are one where nothing was cut. "Not" turns them round.
+//! The code of a long value is truncated, so a term may stand for wanted and unwanted values. Each result therefore
+//! has an upper bound (`possible`) and a lower bound (`certain`), which are equal if nothing was truncated. NOT
+//! complements and swaps them.
 
 use crate::index::leaf::Leaf;
 use crate::index::path::IndexPath;
@@ -12,72 +13,71 @@ use roaring::RoaringBitmap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// Levels of a lookup.
+/// Limit of the depth of a lookup.
 const LOOKUP_DEPTH_MAX: usize = 512;
 
-/// Which documents are wanted.
+/// A set of documents, described by terms.
 #[derive(Clone, Debug)]
 pub enum Lookup {
-    /// All.
+    /// All documents.
     All,
-    /// Those with any value at the path.
+    /// Documents with any value at the path.
     Present(IndexPath),
-    /// Those with the value of this key code at the path.
+    /// Documents with the value of this key code at the path.
     Term {
-        /// Where.
+        /// The path.
         path: IndexPath,
         /// Key code of the value.
         code: Vec<u8>,
     },
-    /// Those with a value at the path whose key code lies between the bounds.
+    /// Documents with a value at the path whose key code is within the bounds.
     Range {
-        /// Where.
+        /// The path.
         path: IndexPath,
-        /// From here.
+        /// The lower bound.
         low: Bound<Vec<u8>>,
-        /// Up to here.
+        /// The upper bound.
         high: Bound<Vec<u8>>,
     },
-    /// Those with a value at the path whose key code lies between the bounds and passes a test.
+    /// Documents with a value at the path whose key code is within the bounds and passes a test.
     Tested {
-        /// Where.
+        /// The path.
         path: IndexPath,
-        /// From here.
+        /// The lower bound.
         low: Bound<Vec<u8>>,
-        /// Up to here.
+        /// The upper bound.
         high: Bound<Vec<u8>>,
-        /// What the value must be like.
+        /// The test of the value.
         test: ValueTest,
     },
-    /// Those of one logical partition: effective key and partition key code, see
-    /// [`crate::keyspace::logical_key`].
+    /// Documents of one logical partition: effective key and partition key code, see [`crate::keyspace::logical_key`].
     Logical(Bytes),
-    /// Those whose effective key is in the range.
+    /// Documents whose effective key is in the range.
     Effective(EffectiveRange),
-    /// Those in all of these.
+    /// The intersection.
     And(Vec<Lookup>),
-    /// Those in any of these.
+    /// The union.
     Or(Vec<Lookup>),
-    /// Those that are not in this.
+    /// The complement.
     Without(Box<Lookup>),
 }
 
-/// What a key code says of a condition on its value.
+/// What a key code says about a condition on its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The value meets it.
+    /// The value satisfies it.
     Yes,
-    /// The value does not meet it.
+    /// The value does not satisfy it.
     No,
-    /// The document must be looked at.
+    /// The code does not decide; the document must be checked.
     Unknown,
 }
 
-/// Tells by the key code of a value whether it meets a condition.
+/// Tests by its key code whether a value satisfies a condition.
 #[derive(Clone)]
-pub struct ValueTest(Arc<Judge>);
+pub struct ValueTest(Arc<TestFunction>);
 
-type Judge = dyn Fn(&[u8]) -> Verdict + Send + Sync;
+type TestFunction = dyn Fn(&[u8]) -> Verdict + Send + Sync;
 
 impl ValueTest {
     /// A test by a function of the key code.
@@ -96,24 +96,24 @@ impl std::fmt::Debug for ValueTest {
     }
 }
 
-/// Documents of one piece: possible and certain.
+/// The matching documents of one piece: an upper and a lower bound.
 #[derive(Clone, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Matches {
     pub(crate) possible: RoaringBitmap,
-    /// `None` if all that is possible is certain.
+    /// `None` if it is equal to `possible`.
     pub(crate) certain: Option<RoaringBitmap>,
 }
 
-impl Answer {
-    pub(crate) fn exact(ranks: RoaringBitmap) -> Answer {
-        Answer { possible: ranks, certain: None }
+impl Matches {
+    pub(crate) fn exact(ranks: RoaringBitmap) -> Matches {
+        Matches { possible: ranks, certain: None }
     }
 
     fn certain(&self) -> &RoaringBitmap {
         self.certain.as_ref().unwrap_or(&self.possible)
     }
 
-    fn combine(mut self, other: &Answer, apply: fn(&mut RoaringBitmap, &RoaringBitmap)) -> Answer {
+    fn combine(mut self, other: &Matches, apply: fn(&mut RoaringBitmap, &RoaringBitmap)) -> Matches {
         if self.certain.is_some() || other.certain.is_some() {
             let mut certain = self.certain().clone();
             apply(&mut certain, other.certain());
@@ -123,17 +123,17 @@ impl Answer {
         self
     }
 
-    fn inverted(self, universe: usize) -> Answer {
+    fn inverted(self, universe: usize) -> Matches {
         let invert = |set: &RoaringBitmap| ranks::full(universe) - set;
         match &self.certain {
-            None => Answer::exact(invert(&self.possible)),
-            Some(certain) => Answer { possible: invert(certain), certain: Some(invert(&self.possible)) },
+            None => Matches::exact(invert(&self.possible)),
+            Some(certain) => Matches { possible: invert(certain), certain: Some(invert(&self.possible)) },
         }
     }
 }
 
 impl Lookup {
-    /// The lookups that terms answer, in the order in which [`Lookup::combine`] takes their answers.
+    /// The leaves of the lookup, in the order in which [`Lookup::combine`] takes their results.
     pub(crate) fn leaves(&self) -> Result<Vec<Leaf<'_>>, Fault> {
         let mut leaves = Vec::new();
         self.gather(LOOKUP_DEPTH_MAX, &mut leaves)?;
@@ -160,7 +160,7 @@ impl Lookup {
         Ok(())
     }
 
-    /// Whether all its leaves must agree, so that one without documents settles it.
+    /// Whether it is a conjunction of leaves, so that one leaf without documents decides the result.
     pub(crate) fn is_and_of_leaves(&self) -> bool {
         let is_leaf = |part: &Lookup| !matches!(part, Lookup::And(_) | Lookup::Or(_) | Lookup::Without(_));
         match self {
@@ -176,8 +176,8 @@ impl Lookup {
         }
     }
 
-    /// Joins the answers to the leaves in a universe of so many documents.
-    pub(crate) fn combine(&self, universe: usize, leaves: &mut impl Iterator<Item = Answer>) -> Answer {
+    /// Combines the results of the leaves in a universe of `universe` documents.
+    pub(crate) fn combine(&self, universe: usize, leaves: &mut impl Iterator<Item = Matches>) -> Matches {
         match self {
             Lookup::All
             | Lookup::Present(_)
@@ -185,11 +185,11 @@ impl Lookup {
             | Lookup::Range { .. }
             | Lookup::Tested { .. }
             | Lookup::Logical(_)
-            | Lookup::Effective(_) => leaves.next().unwrap_or_else(|| Answer::exact(RoaringBitmap::new())),
+            | Lookup::Effective(_) => leaves.next().unwrap_or_else(|| Matches::exact(RoaringBitmap::new())),
             Lookup::And(parts) => {
                 let mut parts = parts.iter();
                 let Some(first) = parts.next() else {
-                    return Answer::exact(ranks::full(universe));
+                    return Matches::exact(ranks::full(universe));
                 };
                 let first = first.combine(universe, leaves);
                 parts.fold(first, |answer, part| {
@@ -197,7 +197,7 @@ impl Lookup {
                 })
             }
             Lookup::Or(parts) => {
-                let nothing = Answer::exact(RoaringBitmap::new());
+                let nothing = Matches::exact(RoaringBitmap::new());
                 parts.iter().fold(nothing, |answer, part| {
                     answer.combine(&part.combine(universe, leaves), |left, right| *left |= right)
                 })

@@ -1,12 +1,12 @@
-//! What the index of a partition consists of on disk: its runs, their dead documents, and the position reached.
+//! The stored description of a partition's index: its runs, their dead sets, and the position reached.
 //!
 //! ```text
 //! manifest   format:1 = 4 · fingerprint of the policy:16 · length of its definition · definition · lsn · count of runs · for each: see `run`
-//! dead set   roaring bitmap of dead ranks of a run, 65,536 ranks a row
+//! dead set   roaring bitmap of dead ranks of a run, 65,536 ranks per row
 //! ```
 //!
-//! Both have a checksum. The manifest is written by one batch with all that it names: a run is part of the index from
-//! that batch on, and every change up to its position is in its runs.
+//! Both have a checksum. One batch writes the manifest and everything that it names: a run is part of the index from
+//! that batch on, and every change up to the position is in the runs.
 
 use crate::index::block::{
     put_number, read_bitmap, seal, take_bytes, take_count, take_number, unseal, write_bitmap,
@@ -24,17 +24,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 const FORMAT: u8 = 4;
-/// Rows of dead sets that are read together.
+/// Rows of dead sets per scan.
 const STEP: ScanLimit = ScanLimit { rows: 1024, bytes: 4 << 20 };
 
-/// Tells apart what policies make of documents.
+/// Identifies what terms a policy produces.
 pub type Fingerprint = [u8; 16];
 
-/// See the file's head.
+/// The stored description of a partition's index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Manifest {
     pub(crate) fingerprint: Fingerprint,
-    /// See `Rules::definition`.
+    /// The encoded definition; see `Rules::definition`.
     pub(crate) definition: Bytes,
     pub(crate) lsn: Lsn,
     pub(crate) runs: Vec<RunMeta>,
@@ -72,7 +72,7 @@ impl Manifest {
     }
 }
 
-/// Reads a run with its dead documents.
+/// Loads a run with its dead set.
 pub(crate) async fn load_piece(
     memory: &Arc<IndexMemory>,
     view: &View,
@@ -102,7 +102,7 @@ pub(crate) async fn load_piece(
     Ok(RunPiece { run: Arc::new(run), saved: Arc::clone(&dead), dead })
 }
 
-/// Writes the parts of a dead set that have grown since it was saved.
+/// Writes the parts of a dead set that have changed since it was saved.
 pub(crate) fn put_dead(partition: PartitionId, piece: &RunPiece, batch: &mut Batch) {
     for (chunk, ranks) in piece.dead.changed_since(&piece.saved) {
         let key = keyspace::dead_key(partition, piece.run.meta.owner, piece.run.meta.id, chunk);
@@ -110,7 +110,7 @@ pub(crate) fn put_dead(partition: PartitionId, piece: &RunPiece, batch: &mut Bat
     }
 }
 
-/// Deletes the dead set of a run that is replaced.
+/// Deletes the dead set of a replaced run.
 pub(crate) fn delete_dead(partition: PartitionId, piece: &RunPiece, batch: &mut Batch) {
     let meta = &piece.run.meta;
     for chunk in 0..chunk_count(meta.documents) {
@@ -130,7 +130,7 @@ pub(crate) async fn stored_runs(view: &View, partition: PartitionId) -> Result<B
         };
         let run = keyspace::parse_run(key).ok_or_else(|| damaged("key of the index"))?;
         found.insert(run);
-        let behind = keyspace::run_range(partition, run).end;
-        range = KeyRange { start: behind.unwrap_or_default(), end: range.end };
+        let end = keyspace::run_range(partition, run).end;
+        range = KeyRange { start: end.unwrap_or_default(), end: range.end };
     }
 }

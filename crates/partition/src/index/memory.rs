@@ -1,8 +1,8 @@
-//! One bound on the memory of all indexes of a store: shortly before it, partitions flush their segments, those with the
-//! most first.
+//! The limit on the memory of all indexes of a store. Shortly before it is reached, partitions flush their segments,
+//! largest first.
 //!
-//! What runs keep in memory counts too, but cannot be flushed: it leaves less for segments, though never less than a
-//! quarter, with which the store goes on.
+//! What runs keep in memory counts too, but cannot be flushed. It reduces the memory for segments, but never below a
+//! quarter.
 
 use crate::budget::StepBudget;
 use crate::index::block_cache::BlockCache;
@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
-/// Flushing begins when less than this part of the memory is free, so that there is room for what is written
-/// meanwhile, and goes on until twice as much is free: many small partitions flush at once then.
+/// Flushing starts when less than this part of the memory is free, so that there is room for concurrent writes, and
+/// continues until twice as much is free, so that many small partitions flush at once.
 const FREE_PART: usize = 8;
-/// Segments have at least this part of the memory, whatever runs hold.
+/// Segments get at least this part of the memory, whatever runs use.
 const SEGMENTS_PART_MIN: usize = 4;
 
-/// What the indexes of a store share.
+/// Memory, caches and budget that the indexes of a store share.
 #[derive(Debug)]
 pub struct IndexMemory {
     options: IndexOptions,
@@ -39,24 +39,24 @@ struct Holders {
 #[derive(Debug)]
 struct Holder {
     bytes: usize,
-    /// What it had when it was asked to flush, until that is done; nothing if it is not asked.
-    bytes_asked: Option<usize>,
-    is_asked: Arc<Notify>,
+    /// The bytes it had when it was asked to flush, until that is done; `None` if it is not asked.
+    bytes_requested: Option<usize>,
+    flush_request: Arc<Notify>,
 }
 
 impl Holders {
-    /// Asks so many to flush that enough will be free.
-    fn ask(&mut self, bytes_max: usize) {
+    /// Asks enough indexes to flush.
+    fn request_flushes(&mut self, bytes_max: usize) {
         let part = bytes_max / FREE_PART;
         if self.bytes <= bytes_max - part {
             return;
         }
-        let mut going: usize = self.by_share.values().filter_map(|holder| holder.bytes_asked).sum();
+        let mut going: usize = self.by_share.values().filter_map(|holder| holder.bytes_requested).sum();
         if self.bytes.saturating_sub(going) <= bytes_max - part {
             return;
         }
         let idle =
-            self.by_share.values_mut().filter(|holder| holder.bytes_asked.is_none() && holder.bytes > 0);
+            self.by_share.values_mut().filter(|holder| holder.bytes_requested.is_none() && holder.bytes > 0);
         let mut idle: Vec<&mut Holder> = idle.collect();
         idle.sort_unstable_by_key(|holder| std::cmp::Reverse(holder.bytes));
         for holder in idle {
@@ -64,8 +64,8 @@ impl Holders {
                 return;
             }
             going += holder.bytes;
-            holder.bytes_asked = Some(holder.bytes);
-            holder.is_asked.notify_one();
+            holder.bytes_requested = Some(holder.bytes);
+            holder.flush_request.notify_one();
         }
     }
 }
@@ -84,22 +84,22 @@ impl IndexMemory {
         })
     }
 
-    /// The sizes that all indexes work by.
+    /// The options of all indexes.
     pub fn options(&self) -> &IndexOptions {
         &self.options
     }
 
-    /// The budget that builds share with all other work that nobody waits for.
+    /// The budget that builds share with all other background work.
     pub fn steps(&self) -> &StepBudget {
         &self.steps
     }
 
-    /// Rows of runs that were read lately.
+    /// The cache of rows of runs.
     pub(crate) fn blocks(&self) -> &Arc<BlockCache> {
         &self.blocks
     }
 
-    /// Bytes of rows of runs that were read lately.
+    /// Bytes of the cache of rows of runs.
     pub fn block_bytes(&self) -> u64 {
         self.blocks.memory_bytes()
     }
@@ -114,19 +114,19 @@ impl IndexMemory {
         self.universe_bytes() + self.fence_bytes.load(Ordering::Relaxed)
     }
 
-    /// Bytes in which runs and their merges keep which documents they have.
+    /// Bytes of the universes of runs and their merges.
     pub fn universe_bytes(&self) -> usize {
         self.universe_bytes.load(Ordering::Relaxed)
     }
 
-    /// Bytes that segments may have.
+    /// Bytes that segments may use.
     fn segment_bytes_max(&self) -> usize {
         let bytes_max = self.options.memory_bytes_max;
         bytes_max.saturating_sub(self.run_bytes()).max(bytes_max / SEGMENTS_PART_MIN)
     }
 
-    /// Whether so little is free that who has anything flushes it before more is written. The bound can be passed
-    /// only by what is on its way then: a batch of each partition.
+    /// Whether so little is free that indexes flush before more is written. Only batches in flight, one per partition,
+    /// can exceed the limit then.
     pub(crate) fn is_tight(&self) -> bool {
         let bytes_max = self.segment_bytes_max();
         self.held_bytes() > bytes_max - bytes_max / FREE_PART
@@ -137,7 +137,7 @@ impl IndexMemory {
     }
 }
 
-/// Bytes that a run, or the merge of runs, keeps in memory; counted until it is dropped.
+/// Bytes that a run, or a merge of runs, keeps in memory; counted until it is dropped.
 #[derive(Debug)]
 pub(crate) struct HeldBytes {
     memory: Arc<IndexMemory>,
@@ -160,18 +160,18 @@ impl Drop for HeldBytes {
     }
 }
 
-/// The part of one index; given back when dropped.
+/// The memory of one index; released when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
     memory: Arc<IndexMemory>,
     id: u64,
-    is_asked: Arc<Notify>,
+    flush_request: Arc<Notify>,
 }
 
 impl Share {
     pub(crate) fn new(memory: Arc<IndexMemory>) -> Share {
-        let is_asked = Arc::new(Notify::new());
-        let holder = Holder { bytes: 0, bytes_asked: None, is_asked: Arc::clone(&is_asked) };
+        let flush_request = Arc::new(Notify::new());
+        let holder = Holder { bytes: 0, bytes_requested: None, flush_request: Arc::clone(&flush_request) };
         let id = {
             let mut holders = memory.lock();
             holders.share_last += 1;
@@ -179,30 +179,30 @@ impl Share {
             holders.by_share.insert(id, holder);
             id
         };
-        Share { memory, id, is_asked }
+        Share { memory, id, flush_request }
     }
 
-    /// Says how much the index holds now. If all together hold too much, those with the most are asked to flush.
+    /// Sets the bytes of the index. If all indexes together use too much, the largest are asked to flush.
     pub(crate) fn set(&self, bytes: usize) {
         let holders = &mut *self.memory.lock();
         if let Some(holder) = holders.by_share.get_mut(&self.id) {
             holders.bytes = holders.bytes - holder.bytes + bytes;
             holder.bytes = bytes;
-            holder.bytes_asked = holder.bytes_asked.filter(|asked| *asked <= bytes);
+            holder.bytes_requested = holder.bytes_requested.filter(|requested| *requested <= bytes);
         }
-        holders.ask(self.memory.segment_bytes_max());
+        holders.request_flushes(self.memory.segment_bytes_max());
     }
 
-    /// The flush that was asked for failed: others may be asked instead, or this one again.
+    /// The requested flush failed: others may be asked instead, or this one again.
     pub(crate) fn failed(&self) {
         if let Some(holder) = self.memory.lock().by_share.get_mut(&self.id) {
-            holder.bytes_asked = None;
+            holder.bytes_requested = None;
         }
     }
 
     /// Waits until this index is asked to flush.
-    pub(crate) async fn asked(&self) {
-        self.is_asked.notified().await;
+    pub(crate) async fn flush_requested(&self) {
+        self.flush_request.notified().await;
     }
 }
 
@@ -220,41 +220,41 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_largest_is_asked_first() {
+    async fn the_largest_is_flushed_first() {
         let memory = IndexMemory::new(IndexOptions { memory_bytes_max: 100, ..IndexOptions::default() });
         let (small, large) = (Share::new(Arc::clone(&memory)), Share::new(Arc::clone(&memory)));
         large.set(60);
         small.set(28);
-        assert!(!is_asked(&large) && !is_asked(&small));
+        assert!(!is_flush_requested(&large) && !is_flush_requested(&small));
         small.set(40);
-        assert!(is_asked(&large) && !is_asked(&small));
-        // Who is asked is not asked again, and nobody else is while that will be enough.
+        assert!(is_flush_requested(&large) && !is_flush_requested(&small));
+        // An index is asked once, and no other is asked while its flush will be enough.
         small.set(45);
-        assert!(!is_asked(&large) && !is_asked(&small));
+        assert!(!is_flush_requested(&large) && !is_flush_requested(&small));
         small.set(95);
-        assert!(!is_asked(&large) && is_asked(&small));
+        assert!(!is_flush_requested(&large) && is_flush_requested(&small));
         large.set(0);
         small.set(0);
         assert_eq!(memory.held_bytes(), 0);
         small.set(90);
-        assert!(is_asked(&small));
+        assert!(is_flush_requested(&small));
         small.failed();
         small.set(90);
-        assert!(is_asked(&small));
+        assert!(is_flush_requested(&small));
         drop(small);
         assert_eq!(memory.held_bytes(), 0);
     }
 
     #[tokio::test]
-    async fn what_runs_hold_is_not_there_for_segments_but_a_part_is() {
+    async fn runs_reduce_the_memory_of_segments_but_not_below_their_part() {
         let memory = IndexMemory::new(IndexOptions { memory_bytes_max: 100, ..IndexOptions::default() });
         let share = Share::new(Arc::clone(&memory));
         share.set(40);
-        assert!(!is_asked(&share) && !memory.is_tight());
+        assert!(!is_flush_requested(&share) && !memory.is_tight());
         let held = HeldBytes::new(&memory, 50, 10);
         assert_eq!(memory.run_bytes(), 60);
         share.set(40);
-        assert!(is_asked(&share) && memory.is_tight());
+        assert!(is_flush_requested(&share) && memory.is_tight());
         // More than everything: segments keep a quarter.
         let more = HeldBytes::new(&memory, 1_000, 0);
         share.set(20);
@@ -262,12 +262,12 @@ mod tests {
         drop((held, more));
         assert_eq!(memory.run_bytes(), 0);
         share.set(80);
-        assert!(!is_asked(&share) && !memory.is_tight());
+        assert!(!is_flush_requested(&share) && !memory.is_tight());
     }
 
-    /// Whether the share is asked by now.
-    fn is_asked(share: &Share) -> bool {
+    /// Whether the share was asked to flush.
+    fn is_flush_requested(share: &Share) -> bool {
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-        std::pin::pin!(share.asked()).poll(&mut context).is_ready()
+        std::pin::pin!(share.flush_requested()).poll(&mut context).is_ready()
     }
 }

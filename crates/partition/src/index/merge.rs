@@ -1,7 +1,7 @@
-//! Several segments into one, without the documents that are dead.
+//! Merges segments into one, without dead documents.
 //!
-//! Field by field, and inside a field by repeatedly taking the smallest code at the heads of all inputs. Gives the
-//! runtime its turn now and then, so that a large merge may run beside other tasks.
+//! Field by field; within a field by repeatedly taking the smallest next code of all inputs. Yields to the runtime
+//! regularly, so that a large merge can run concurrently with other tasks.
 
 use crate::index::code::PRESENT;
 use crate::index::piece::SegmentPiece;
@@ -11,18 +11,18 @@ use std::ops::Range;
 
 /// Segments that one pass merges; more are merged in several passes, the smallest first.
 pub(crate) const FAN_IN: usize = 8;
-/// Terms between two turns of others: about the time of a few requests, so that those that share the core wait little.
+/// Terms between two yields: about the time of a few requests, so that tasks on the same core wait little.
 pub(crate) const TERMS_PER_TURN: usize = 1024;
-/// Rank of a document that is not taken over.
+/// Rank of a document that is left out.
 const GONE: u16 = u16::MAX;
 
-/// Merges all inputs into one segment. They hold at most [`SEGMENT_DOCUMENTS_MAX`] live documents together.
+/// Merges all inputs into one segment. They have at most [`SEGMENT_DOCUMENTS_MAX`] live documents together.
 pub(crate) async fn merge_all(mut inputs: Vec<SegmentPiece>) -> Segment {
     loop {
         // Largest first: the smallest are at the end.
         inputs.sort_by_key(|input| std::cmp::Reverse(input.segment.numbers().len()));
         let mut rest = inputs.split_off(inputs.len().saturating_sub(FAN_IN));
-        // In the order of their documents: then the documents of a term come in order too, if nothing was replaced.
+        // Sorted by their documents: the documents of a term are then in order too, if nothing was replaced.
         rest.sort_by_key(|input| input.segment.numbers().first().copied());
         let merged = merge(&rest).await;
         if inputs.is_empty() {
@@ -32,13 +32,13 @@ pub(crate) async fn merge_all(mut inputs: Vec<SegmentPiece>) -> Segment {
     }
 }
 
-/// One pass.
+/// Merges the inputs in one pass.
 async fn merge(inputs: &[SegmentPiece]) -> Segment {
     let (numbers, ranks) = merged_universe(inputs);
     let mut merge = Merge {
         writer: SegmentWriter::new(numbers),
         inputs: inputs.iter().zip(ranks).map(|(input, ranks)| Input::new(&input.segment, ranks)).collect(),
-        alike: 0,
+        prefix_len: 0,
         found: Vec::new(),
     };
     let mut terms = 0;
@@ -64,7 +64,7 @@ fn merged_universe(inputs: &[SegmentPiece]) -> (Vec<DocumentNumber>, Vec<Vec<u16
         let live = (0_u32..).zip(numbers).filter(|(rank, _)| !input.dead.contains(*rank));
         all.extend(live.map(|(rank, number)| (*number, index, rank as usize)));
     }
-    // Segments follow each other in time, so that most of this is in order already.
+    // Segments follow each other in time, so most of this is sorted already.
     all.sort();
     assert!(all.len() <= SEGMENT_DOCUMENTS_MAX, "documents without a rank would be lost");
     for (rank, (_, input, old)) in (0..GONE).zip(&all) {
@@ -76,20 +76,19 @@ fn merged_universe(inputs: &[SegmentPiece]) -> (Vec<DocumentNumber>, Vec<Vec<u16
 struct Merge<'a> {
     writer: SegmentWriter,
     inputs: Vec<Input<'a>>,
-    /// Bytes that all codes of the path begin with alike, the mark of presence aside.
-    alike: usize,
+    /// Length of the common prefix of all codes of the path, except the presence mark.
+    prefix_len: usize,
     found: Vec<u16>,
 }
 
 struct Input<'a> {
     body: &'a Body,
-    /// New rank of every old one.
+    /// The new rank of every old one.
     ranks: Vec<u16>,
-    /// The next field.
     field: usize,
-    /// Terms of the field before that are still to come.
+    /// Remaining terms of the current field.
     terms: Range<usize>,
-    /// The next term's code, and its first bytes behind those that all codes of the path begin with.
+    /// The code of the next term, and its first bytes after the common prefix of all codes of the path.
     code: &'a [u8],
     head: u64,
 }
@@ -109,16 +108,16 @@ impl<'a> Input<'a> {
         self.read(0);
     }
 
-    /// Goes to the next term.
-    fn advance(&mut self, alike: usize) {
+    /// Advances to the next term.
+    fn advance(&mut self, prefix_len: usize) {
         self.terms.start += 1;
-        self.read(alike);
+        self.read(prefix_len);
     }
 
-    fn read(&mut self, alike: usize) {
+    fn read(&mut self, prefix_len: usize) {
         if !self.terms.is_empty() {
             self.code = self.body.code(self.terms.start);
-            self.head = self.code.get(alike..).map_or(0, head);
+            self.head = self.code.get(prefix_len..).map_or(0, head);
         }
     }
 
@@ -127,47 +126,47 @@ impl<'a> Input<'a> {
         self.body.code(self.terms.end - 1)
     }
 
-    /// Whether the next term comes before that of another input.
+    /// Whether its next term comes before that of another input.
     fn is_before(&self, other: &Input<'_>) -> bool {
         self.head < other.head || self.head == other.head && self.code < other.code
     }
 }
 
 impl<'a> Merge<'a> {
-    /// Goes to the next path in order, and tells it.
+    /// Advances to the next path in order and returns it.
     fn next_path(&mut self) -> Option<&'a [u8]> {
         let path = self.inputs.iter().filter_map(Input::next_path).min()?;
-        self.alike = 0;
+        self.prefix_len = 0;
         for input in &mut self.inputs {
             if input.next_path() == Some(path) {
                 input.enter_field();
             }
         }
-        // The mark of presence, which is the beginning of every code.
+        // The presence mark, which is a prefix of every code.
         if self.inputs.iter().any(|input| !input.terms.is_empty() && input.code == PRESENT) {
             self.next_term();
         }
-        self.find_alike();
+        self.find_common_prefix();
         Some(path)
     }
 
-    /// Finds what all codes of the path begin with: in each input those between the first and the last begin as both.
-    fn find_alike(&mut self) {
+    /// Finds the common prefix of all codes of the path: in each input it is that of the first and the last code.
+    fn find_common_prefix(&mut self) {
         let mut inputs = self.inputs.iter().filter(|input| !input.terms.is_empty());
         let Some(first) = inputs.next() else { return };
-        let mut alike = common_length(first.code, first.last_code());
+        let mut prefix_len = common_length(first.code, first.last_code());
         for input in inputs {
             for code in [input.code, input.last_code()] {
-                alike = common_length(&first.code[..alike], code);
+                prefix_len = common_length(&first.code[..prefix_len], code);
             }
         }
-        self.alike = alike;
-        self.inputs.iter_mut().for_each(|input| input.read(alike));
+        self.prefix_len = prefix_len;
+        self.inputs.iter_mut().for_each(|input| input.read(prefix_len));
     }
 
     /// Writes the next term of the path; `false` at its end.
     fn next_term(&mut self) -> bool {
-        let Merge { writer, inputs, alike, found } = self;
+        let Merge { writer, inputs, prefix_len, found } = self;
         let with_terms = inputs.iter().filter(|input| !input.terms.is_empty());
         let Some(least) =
             with_terms.reduce(|least, input| if input.is_before(least) { input } else { least })
@@ -187,7 +186,7 @@ impl<'a> Merge<'a> {
                     found.push(rank);
                 }
             });
-            input.advance(*alike);
+            input.advance(*prefix_len);
         }
         if !found.is_sorted() {
             found.sort_unstable();
@@ -205,9 +204,9 @@ mod tests {
     /// Terms of one path by their codes, with the ranks of their documents.
     type Terms = BTreeMap<Vec<u8>, Vec<u16>>;
 
-    /// Codes that begin alike, that are the beginning of others, and that differ in zeros at the end only.
-    fn codes(alike: usize, seed: usize) -> Vec<Vec<u8>> {
-        let common = vec![7; alike];
+    /// Codes with common prefixes, codes that are prefixes of others, and codes that differ only in trailing zeros.
+    fn codes(prefix_len: usize, seed: usize) -> Vec<Vec<u8>> {
+        let common = vec![7; prefix_len];
         let tails: [&[u8]; 7] =
             [b"", b"\0", b"\0\0", b"\0\0\0\0\0\0\0\0", b"\0\0\0\0\0\0\0\0\0", b"a", b"abcdefghij"];
         let is_taken = |index: &usize| (seed >> index) & 1 == 1;
@@ -224,22 +223,22 @@ mod tests {
         SegmentPiece::new(writer.finish())
     }
 
-    /// Whatever the codes of a path have in common, all terms come in order, each once, with all its documents.
+    /// Whatever prefix the codes of a path share, all terms come in order, each once, with all its documents.
     #[tokio::test]
     async fn terms_come_in_order_whatever_their_codes_have_in_common() {
         let path: &[u8] = b"p";
         for seed in 0..1 << 12 {
-            let alike = [0, 1, 8, 9][seed & 3];
+            let prefix_len = [0, 1, 8, 9][seed & 3];
             let mut expected = Terms::new();
             let mut inputs = Vec::new();
             // The second comes first: the documents of a term are out of order in the inputs.
-            for (place, seed) in [(1, seed >> 2), (0, seed >> 5)] {
+            for (index, seed) in [(1, seed >> 2), (0, seed >> 5)] {
                 let rank = u16::try_from(seed & 3).unwrap();
                 let terms: Terms =
-                    codes(alike, seed & 127).into_iter().map(|code| (code, vec![rank])).collect();
-                inputs.push(segment(1 + place * 4, &terms, path));
+                    codes(prefix_len, seed & 127).into_iter().map(|code| (code, vec![rank])).collect();
+                inputs.push(segment(1 + index * 4, &terms, path));
                 for (code, ranks) in terms {
-                    let merged = ranks.into_iter().map(|rank| rank + u16::try_from(place).unwrap() * 4);
+                    let merged = ranks.into_iter().map(|rank| rank + u16::try_from(index).unwrap() * 4);
                     expected.entry(code).or_default().extend(merged);
                 }
             }

@@ -1,22 +1,22 @@
-//! The automatic index of a partition: from values at paths to documents.
+//! The automatic index of a partition: maps values at paths to documents.
 //!
-//! A term is a path and the key code of a value. Terms and their documents lie in *pieces*, each with a universe of
-//! document versions of its own; the answers of the pieces, without their dead documents, are united. What the index
-//! says is what a scan of all records would say at the same position: what a term cannot tell is marked so, and the
-//! caller looks at the document.
+//! A term is a path and the key code of a value. Terms and their postings are stored in *pieces*, each with its own
+//! universe of document versions. The results of the pieces, without dead documents, are merged. The index returns
+//! what a scan of all records would return at the same position; a result that terms cannot decide is marked as
+//! inexact, and the caller checks the documents.
 //!
-//! | file | holds |
+//! | file | contains |
 //! |---|---|
 //! | `path`, `code` | the bytes of a term |
-//! | `rules`, `terms`, `computed`, `spatial`, `cells` | from a policy and a document to its terms |
+//! | `rules`, `terms`, `computed`, `spatial`, `cells` | the terms of a document under a policy |
 //! | `segment`, `merge` | pieces in memory |
-//! | `piece`, `universe`, `packed`, `dead`, `ranks` | what pieces have in common; their documents, and sets of them |
+//! | `piece`, `universe`, `packed`, `dead`, `ranks` | what pieces have in common: document numbers and sets of ranks |
 //! | `block`, `block_cache`, `run`, `run_writer`, `run_cursor`, `run_merge`, `run_numbers`, `unnamed`, `manifest` | pieces on disk |
-//! | `life` | which index serves and which one is built |
-//! | `keeper`, `jobs`, `memory`, `options` | the writer's side: when pieces move on |
-//! | `recovery`, `build` | the index from what is stored |
-//! | `lookup`, `leaf`, `needles`, `documents`, `walk`, `counts`, `columns`, `reader`, `overlay` | the reader's face |
-//! | `audit` | whether the index says what the records say |
+//! | `life` | the states of an index: serving, building, swapping |
+//! | `index_writer`, `jobs`, `memory`, `options` | the writer's side: applying changes, merging and flushing pieces |
+//! | `recovery`, `build` | opening and rebuilding |
+//! | `lookup`, `leaf`, `required_terms`, `documents`, `walk`, `counts`, `statistics`, `columns`, `reader`, `overlay` | the reader's side |
+//! | `audit` | comparison of the index with the records |
 
 mod audit;
 mod block;
@@ -29,15 +29,14 @@ mod computed;
 mod counts;
 mod dead;
 mod documents;
+mod index_writer;
 mod jobs;
-mod keeper;
 mod leaf;
 mod life;
 mod lookup;
 mod manifest;
 mod memory;
 mod merge;
-mod needles;
 mod options;
 mod overlay;
 mod packed;
@@ -46,6 +45,7 @@ mod piece;
 mod ranks;
 mod reader;
 mod recovery;
+mod required_terms;
 mod rules;
 mod run;
 mod run_cursor;
@@ -70,22 +70,22 @@ pub use counts::{Counted, Detail};
 pub use documents::Documents;
 pub use lookup::{Lookup, ValueTest, Verdict};
 pub use memory::IndexMemory;
-pub use needles::Needles;
 pub use options::IndexOptions;
 pub use path::{IndexPath, PathStep};
 pub use reader::{Coverage, IndexReader};
 pub use recovery::is_damage;
+pub use required_terms::RequiredTerms;
 pub use spatial::near;
 pub use statistics::ValueRange;
 pub use walk::{TermWalk, WalkStep};
 
 pub(crate) use audit::audit_index;
+pub(crate) use index_writer::{Changes, IndexEnvironment, IndexWriter, InstallBatch, Prepared};
 pub(crate) use jobs::drop_run;
-pub(crate) use keeper::{Changes, Home, InstallBatch, Keeper, Prepared};
-pub(crate) use life::{BuildStart, IndexLife, IndexNews, IndexProgress};
+pub(crate) use life::{BuildStart, IndexEvent, IndexLife, IndexProgress};
 pub use manifest::Fingerprint;
 pub(crate) use recovery::{catch_up, open};
 pub(crate) use rules::Rules;
 pub(crate) use run_numbers::RunNumbers;
-pub(crate) use terms::Version;
+pub(crate) use terms::DocumentVersion;
 pub(crate) use unnamed::UnnamedRun;

@@ -1,19 +1,19 @@
-//! Sizes at which the index moves its pieces on. The defaults are measured; tests set small ones.
+//! Sizes at which pieces of the index are merged and flushed. The defaults are measured; tests set small ones.
 
-/// See the file's head.
+/// Sizes at which pieces of the index are merged and flushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexOptions {
-    /// Merges of fewer documents run in the writer's turn, others as a task of their own.
+    /// Merges of fewer documents run in the writer, others in a separate task.
     pub inline_documents_max: usize,
-    /// Documents in memory after which they become a run on disk.
+    /// Documents in memory at which they are flushed to a run.
     pub flush_documents: usize,
-    /// Bytes in memory after which they become a run on disk.
+    /// Bytes in memory at which they are flushed to a run.
     pub flush_bytes: usize,
-    /// Runs of about one size that become one.
+    /// Runs of about one size that are merged into one.
     pub run_fan_in: usize,
-    /// Bytes of all documents in memory, of all partitions of a store.
+    /// Memory limit of the segments of all partitions of a store, in bytes.
     pub memory_bytes_max: usize,
-    /// Bytes of rows of runs that are kept in memory, of all partitions of a store.
+    /// Size of the cache of run rows of all partitions of a store, in bytes.
     pub cache_bytes: usize,
 }
 

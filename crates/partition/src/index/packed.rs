@@ -1,28 +1,28 @@
-//! Ascending numbers in few bits, each of which is found at once.
+//! Ascending numbers in few bits, with random access.
 //!
-//! Numbers lie in blocks of 128. A block has its first number in full; of every number there is only what it exceeds
-//! the first number and its place times `STEP` by, all of a block in as many bits as the last one needs. Numbers that
-//! follow each other without a hole take no bits with a step of 1.
+//! Numbers are stored in blocks of 128. A block has its first number in full. Of each number it stores how much it
+//! exceeds the first number plus its index times `STEP`, all with the number of bits that the last one needs. With a
+//! step of 1, consecutive numbers take no bits.
 
-/// Numbers of a block. A full one takes twice as many words as its numbers have bits.
+/// Numbers per block. A full block takes twice as many words as its numbers have bits.
 const BLOCK: usize = 128;
 const WORD_BITS: usize = u64::BITS as usize;
 
-/// See the file's head. Every number is at least `STEP` more than the one before.
+/// Packed ascending numbers. Each number is at least `STEP` greater than the previous one.
 #[derive(Debug, Default)]
 pub(crate) struct Packed<const STEP: u64> {
-    blocks: Box<[Block]>,
+    blocks: Box<[PackedBlock]>,
     words: Box<[u64]>,
     len: usize,
     last: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Block {
+struct PackedBlock {
     first: u64,
-    /// The first of its words.
+    /// The index of its first word.
     word: u32,
-    /// Bits of each number.
+    /// Bits per number.
     width: u32,
 }
 
@@ -31,7 +31,6 @@ impl<const STEP: u64> Packed<STEP> {
         self.len
     }
 
-    /// Bytes of memory.
     pub(crate) fn size_bytes(&self) -> usize {
         size_of_val(&*self.blocks) + size_of_val(&*self.words)
     }
@@ -44,7 +43,7 @@ impl<const STEP: u64> Packed<STEP> {
         (self.len > 0).then_some(self.last)
     }
 
-    /// The number at a place.
+    /// The number at an index.
     pub(crate) fn get(&self, index: usize) -> Option<u64> {
         if index >= self.len {
             return None;
@@ -52,23 +51,23 @@ impl<const STEP: u64> Packed<STEP> {
         self.blocks.get(index / BLOCK).map(|block| self.value(*block, index % BLOCK))
     }
 
-    /// The numbers from a place on, ascending.
+    /// The numbers from an index on, ascending.
     pub(crate) fn iter_from(&self, index: usize) -> impl Iterator<Item = u64> {
         (index..self.len).filter_map(|index| self.get(index))
     }
 
-    /// The place of a number.
+    /// The index of a number.
     pub(crate) fn find(&self, number: u64) -> Option<usize> {
         let index = self.first_from(number);
         (self.get(index) == Some(number)).then_some(index)
     }
 
-    /// The first place with `number` or more; behind the last if there is none.
+    /// The first index with `number` or a greater one; the length if there is none.
     pub(crate) fn first_from(&self, number: u64) -> usize {
-        let behind = self.blocks.partition_point(|block| block.first < number);
-        let Some(place) = behind.checked_sub(1) else { return 0 };
-        let block = self.blocks[place];
-        let (mut low, mut high) = (1, self.block_len(place));
+        let after = self.blocks.partition_point(|block| block.first < number);
+        let Some(index) = after.checked_sub(1) else { return 0 };
+        let block = self.blocks[index];
+        let (mut low, mut high) = (1, self.block_len(index));
         if block.width == 0 && STEP == 1 {
             let distance = usize::try_from(number - block.first).unwrap_or(usize::MAX);
             low = high.min(distance);
@@ -82,23 +81,23 @@ impl<const STEP: u64> Packed<STEP> {
                 high = middle;
             }
         }
-        place * BLOCK + low
+        index * BLOCK + low
     }
 
-    fn block_len(&self, place: usize) -> usize {
-        BLOCK.min(self.len - place * BLOCK)
+    fn block_len(&self, index: usize) -> usize {
+        BLOCK.min(self.len - index * BLOCK)
     }
 
-    fn value(&self, block: Block, place: usize) -> u64 {
-        block.first + STEP * place as u64 + self.excess(block, place)
+    fn value(&self, block: PackedBlock, index: usize) -> u64 {
+        block.first + STEP * index as u64 + self.excess(block, index)
     }
 
-    fn excess(&self, block: Block, place: usize) -> u64 {
+    fn excess(&self, block: PackedBlock, index: usize) -> u64 {
         if block.width == 0 {
             return 0;
         }
         let width = block.width as usize;
-        let bit = place * width;
+        let bit = index * width;
         let (word, shift) = (block.word as usize + bit / WORD_BITS, bit % WORD_BITS);
         let mut excess = self.words[word] >> shift;
         if shift + width > WORD_BITS {
@@ -111,9 +110,9 @@ impl<const STEP: u64> Packed<STEP> {
 /// Packs numbers one by one.
 #[derive(Debug, Default)]
 pub(crate) struct Packer<const STEP: u64> {
-    blocks: Vec<Block>,
+    blocks: Vec<PackedBlock>,
     words: Vec<u64>,
-    /// Numbers of the block that is not full yet.
+    /// Numbers of the incomplete block.
     open: Vec<u64>,
     len: usize,
     last: u64,
@@ -124,7 +123,7 @@ impl<const STEP: u64> Packer<STEP> {
         self.len
     }
 
-    /// Adds a number; returns whether it could be, as it can if it is at least a step more than the last.
+    /// Adds a number if it is at least a step greater than the last one. Returns whether it was added.
     pub(crate) fn push(&mut self, number: u64) -> bool {
         if self.len > 0 && self.last.checked_add(STEP).is_none_or(|least| number < least) {
             return false;
@@ -142,16 +141,16 @@ impl<const STEP: u64> Packer<STEP> {
         let [Some(&first), Some(&last)] = [self.open.first(), self.open.last()] else {
             return;
         };
-        let first_place = |place: usize| first + STEP * place as u64;
-        let excess_max = last - first_place(self.open.len() - 1);
+        let expected_at = |index: usize| first + STEP * index as u64;
+        let excess_max = last - expected_at(self.open.len() - 1);
         let width = u64::BITS - excess_max.leading_zeros();
         let word = self.words.len();
         let bits = self.open.len() * width as usize;
         self.words.resize(word + bits.div_ceil(WORD_BITS), 0);
         if width > 0 {
-            for (place, number) in self.open.iter().enumerate() {
-                let excess = number - first_place(place);
-                let bit = place * width as usize;
+            for (index, number) in self.open.iter().enumerate() {
+                let excess = number - expected_at(index);
+                let bit = index * width as usize;
                 let (at, shift) = (word + bit / WORD_BITS, bit % WORD_BITS);
                 self.words[at] |= excess << shift;
                 if shift + width as usize > WORD_BITS {
@@ -159,9 +158,9 @@ impl<const STEP: u64> Packer<STEP> {
                 }
             }
         }
-        // Fewer words than numbers, of which there are fewer than ranks can count.
+        // There are fewer words than numbers, and fewer numbers than a rank can count.
         let word = u32::try_from(word).unwrap_or(u32::MAX);
-        self.blocks.push(Block { first, word, width });
+        self.blocks.push(PackedBlock { first, word, width });
         self.open.clear();
     }
 

@@ -1,5 +1,5 @@
-//! What terms are about: values at a path in documents, the logical key, a composite index, or geometries at a path;
-//! and its code in bytes.
+//! Paths of terms and their codes: values at a path in documents, the logical key, a composite index, or geometries at
+//! a path.
 //!
 //! ```text
 //! logical key   10
@@ -9,16 +9,16 @@
 //! geometries    40  the property path as above
 //! ```
 //!
-//! No code is the beginning of another, so a path and the code of a value can be joined, and all paths below a
-//! place begin alike.
+//! No code is a prefix of another, so a path and the code of a value can be concatenated, and all paths below a path
+//! start with the same bytes.
 
 use bytes::Bytes;
 use model::policy::IndexSegment;
 
-/// The bytes of a path; documents may have longer ones, which are not indexed.
+/// Maximum length of the code of a path; longer ones are not indexed.
 pub(crate) const PATH_BYTES_MAX: usize = 4096;
 
-/// Bytes of a path that room is made for at once.
+/// Initial capacity of the code of a path.
 const PATH_BYTES_EXPECTED: usize = 48;
 
 const LOGICAL: u8 = 0x10;
@@ -34,9 +34,9 @@ const DESCENDING: u8 = 0x03;
 const NAME_END: [u8; 2] = [0x00, 0x01];
 const ZERO_ESCAPED: [u8; 2] = [0x00, 0xff];
 
-/// The code of the path of the terms that hold a document's logical key.
+/// The code of the path of logical keys.
 pub(crate) const LOGICAL_PATH: &[u8] = &[LOGICAL];
-/// The path of those terms.
+/// The path of logical keys.
 pub(crate) static LOGICAL_KEYS: IndexPath = IndexPath { code: Bytes::from_static(LOGICAL_PATH) };
 
 /// One step of a path.
@@ -50,7 +50,7 @@ pub enum PathStep<'a> {
     Computed(&'a str),
 }
 
-/// What a term is about.
+/// The path of a term.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IndexPath {
     code: Bytes,
@@ -71,7 +71,7 @@ impl IndexPath {
         IndexPath { code: code.bytes.into() }
     }
 
-    /// The tuples of a composite index: the path of each member, and whether it descends.
+    /// The tuples of a composite index: the path of each member, and whether it is descending.
     pub fn composite(members: impl IntoIterator<Item = (IndexPath, bool)>) -> IndexPath {
         let mut code = vec![COMPOSITE];
         for (path, descending) in members {
@@ -82,7 +82,7 @@ impl IndexPath {
         IndexPath { code: code.into() }
     }
 
-    /// The steps to the values, if the path is of values.
+    /// The steps of a path of values.
     pub fn segments(&self) -> Option<Vec<IndexSegment>> {
         let mut segments = Vec::new();
         let is_property = self.visit_steps(|step| {
@@ -104,8 +104,8 @@ impl IndexPath {
         &self.code
     }
 
-    /// A key behind all that begin with this path.
-    pub(crate) fn behind(&self) -> Vec<u8> {
+    /// A key after all that start with this path.
+    pub(crate) fn end_code(&self) -> Vec<u8> {
         let mut key = self.code.to_vec();
         if let Some(last) = key.last_mut() {
             // No path ends with the greatest byte.
@@ -118,7 +118,7 @@ impl IndexPath {
         self.code.first() == Some(&PROPERTY)
     }
 
-    /// Whether a document has several values at the path.
+    /// Whether a document can have several values at the path.
     pub(crate) fn has_elements(&self) -> bool {
         let mut has_elements = false;
         let is_property = self.visit_steps(|step| has_elements |= step == PathStep::Elements);
@@ -137,15 +137,15 @@ impl IndexPath {
         self.code.first() == Some(&SPATIAL)
     }
 
-    /// Hands the steps of a path of values or geometries to `visit`; `false` for other paths.
+    /// Calls `visit` with the steps of a path of values or geometries; `false` for other paths.
     pub(crate) fn visit_steps(&self, mut visit: impl FnMut(PathStep<'_>)) -> bool {
         let code = self.code.strip_prefix(&[SPATIAL]).unwrap_or(&self.code);
         let Some((&PROPERTY, mut rest)) = code.split_first() else {
             return false;
         };
         let mut name = Vec::new();
-        while let Some((&tag, behind)) = rest.split_first() {
-            rest = behind;
+        while let Some((&tag, tail)) = rest.split_first() {
+            rest = tail;
             if tag == ELEMENTS {
                 visit(PathStep::Elements);
             } else if tag == NAME || tag == COMPUTED {
@@ -180,7 +180,7 @@ impl std::fmt::Display for IndexPath {
     }
 }
 
-/// Length of the path that a key of a term begins with.
+/// Length of the path at the start of a term key.
 pub(crate) fn path_length(key: &[u8]) -> Option<usize> {
     match *key.first()? {
         LOGICAL => Some(1),
@@ -214,7 +214,7 @@ fn property_length(key: &[u8]) -> Option<usize> {
 
 /// The code of a path that grows and shrinks while a document is walked.
 pub(crate) struct PathCode {
-    /// The steps, and behind `length` perhaps an end.
+    /// The steps; after `length` there may be an end mark.
     bytes: Vec<u8>,
     length: usize,
 }
@@ -228,12 +228,12 @@ impl Default for PathCode {
 }
 
 impl PathCode {
-    /// Goes to a property; tells where to go back to.
+    /// Appends a property. Returns the length to go back to.
     pub(crate) fn enter_name(&mut self, name: &str) -> usize {
         self.enter(NAME, name)
     }
 
-    /// Goes to a computed property; tells where to go back to.
+    /// Appends a computed property. Returns the length to go back to.
     pub(crate) fn enter_computed(&mut self, name: &str) -> usize {
         self.enter(COMPUTED, name)
     }
@@ -256,7 +256,7 @@ impl PathCode {
         back
     }
 
-    /// Goes to the elements of an array; tells where to go back to.
+    /// Appends the elements of an array. Returns the length to go back to.
     pub(crate) fn enter_elements(&mut self) -> usize {
         let back = self.open();
         self.bytes.push(ELEMENTS);
@@ -268,7 +268,7 @@ impl PathCode {
         self.length = back;
     }
 
-    /// The code of the path as it is now.
+    /// The code of the current path.
     pub(crate) fn closed(&mut self) -> &[u8] {
         self.open();
         self.bytes.push(END);

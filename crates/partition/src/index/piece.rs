@@ -1,6 +1,6 @@
-//! A piece of the index: a segment in memory or a run on disk, with the set of its documents that are dead.
+//! A piece of the index: a segment in memory or a run on disk, with its dead documents.
 //!
-//! A document version lives wholly in one piece, and a number is alive in at most one.
+//! A document version is in exactly one piece, and a number is live in at most one.
 
 use crate::index::dead::DeadSet;
 use crate::index::run::Run;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub(crate) struct SegmentPiece {
     pub(crate) segment: Arc<Segment>,
-    /// Readers share it.
+    /// Shared with readers.
     pub(crate) dead: Arc<DeadSet>,
 }
 
@@ -22,24 +22,24 @@ impl SegmentPiece {
         SegmentPiece { segment: Arc::new(segment), dead: Arc::default() }
     }
 
-    /// Documents that are alive.
+    /// Number of live documents.
     pub(crate) fn live_count(&self) -> u64 {
         self.segment.numbers().len() as u64 - self.dead.len()
     }
 
-    /// Numbers of the documents that are alive.
+    /// Numbers of the live documents.
     pub(crate) fn live_numbers(&self) -> impl Iterator<Item = DocumentNumber> + '_ {
         let ranked = (0_u32..).zip(self.segment.numbers());
         ranked.filter(|(rank, _)| !self.dead.contains(*rank)).map(|(_, number)| *number)
     }
 
-    /// Marks a document dead; tells whether it was alive here.
-    pub(crate) fn kill(&mut self, number: DocumentNumber) -> bool {
-        kill(Universe::Listed(self.segment.numbers()), &mut self.dead, number)
+    /// Marks a document dead. Returns whether it was live in this piece.
+    pub(crate) fn mark_dead(&mut self, number: DocumentNumber) -> bool {
+        mark_dead(Universe::Listed(self.segment.numbers()), &mut self.dead, number)
     }
 }
 
-fn kill(universe: Universe<'_>, dead: &mut Arc<DeadSet>, number: DocumentNumber) -> bool {
+fn mark_dead(universe: Universe<'_>, dead: &mut Arc<DeadSet>, number: DocumentNumber) -> bool {
     if !universe.spans(number) {
         return false;
     }
@@ -53,9 +53,9 @@ fn kill(universe: Universe<'_>, dead: &mut Arc<DeadSet>, number: DocumentNumber)
 #[derive(Clone, Debug)]
 pub(crate) struct RunPiece {
     pub(crate) run: Arc<Run>,
-    /// Readers share it.
+    /// Shared with readers.
     pub(crate) dead: Arc<DeadSet>,
-    /// Those that are dead on disk too.
+    /// The dead set as it is stored.
     pub(crate) saved: Arc<DeadSet>,
 }
 
@@ -64,18 +64,18 @@ impl RunPiece {
         RunPiece { run: Arc::new(run), dead: Arc::default(), saved: Arc::default() }
     }
 
-    /// Documents that are alive.
+    /// Number of live documents.
     pub(crate) fn live_count(&self) -> u64 {
         self.run.numbers.len() as u64 - self.dead.len()
     }
 
-    /// Marks a document dead; tells whether it was alive here.
-    pub(crate) fn kill(&mut self, number: DocumentNumber) -> bool {
-        kill(Universe::Packed(&self.run.numbers), &mut self.dead, number)
+    /// Marks a document dead. Returns whether it was live in this piece.
+    pub(crate) fn mark_dead(&mut self, number: DocumentNumber) -> bool {
+        mark_dead(Universe::Packed(&self.run.numbers), &mut self.dead, number)
     }
 }
 
-/// See the file's head.
+/// A segment or a run.
 #[derive(Clone, Debug)]
 pub(crate) enum Piece {
     Segment(SegmentPiece),
@@ -83,7 +83,7 @@ pub(crate) enum Piece {
 }
 
 impl Piece {
-    /// Its documents.
+    /// The universe of the piece.
     pub(crate) fn universe(&self) -> Universe<'_> {
         match self {
             Piece::Segment(piece) => Universe::Listed(piece.segment.numbers()),
@@ -98,7 +98,7 @@ impl Piece {
         }
     }
 
-    /// Documents that are alive.
+    /// Number of live documents.
     pub(crate) fn live_count(&self) -> u64 {
         self.universe().len() as u64 - self.dead().len()
     }

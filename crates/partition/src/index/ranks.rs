@@ -2,11 +2,11 @@
 
 use roaring::RoaringBitmap;
 
-/// Ranks that are gathered as a list; more are gathered as bits.
+/// Ranks that are collected as a list; more are collected as bits.
 const LIST_MAX: usize = 4096;
 
-/// Gathers ranks in any order, with repetitions, into a set.
-pub(crate) struct Gathering {
+/// Collects ranks in any order, with duplicates, into a set.
+pub(crate) struct RankCollector {
     universe: usize,
     list: Vec<u32>,
     bits: Vec<u64>,
@@ -14,9 +14,9 @@ pub(crate) struct Gathering {
     everything: bool,
 }
 
-impl Gathering {
-    pub(crate) fn new(universe: usize) -> Gathering {
-        Gathering {
+impl RankCollector {
+    pub(crate) fn new(universe: usize) -> RankCollector {
+        RankCollector {
             universe,
             list: Vec::new(),
             bits: Vec::new(),
@@ -70,7 +70,7 @@ impl Gathering {
     }
 }
 
-/// The documents of a term in one piece, as the piece keeps them.
+/// The documents of a term in one piece, as the piece stores them.
 #[derive(Clone, Debug)]
 pub(crate) enum Posting<'a> {
     /// All documents of the piece.
@@ -84,7 +84,7 @@ pub(crate) enum Posting<'a> {
 }
 
 impl Posting<'_> {
-    /// The documents as a set, without a copy of one.
+    /// The documents as a set, without copying it if it is one.
     pub(crate) fn into_set(self, universe: usize) -> RoaringBitmap {
         match self {
             Posting::Set(set) => set,
@@ -102,7 +102,7 @@ impl Posting<'_> {
         }
     }
 
-    /// How many documents of the universe it has.
+    /// The number of its documents in the universe.
     fn len(&self, universe: usize) -> usize {
         match self {
             Posting::Full => universe,
@@ -119,7 +119,7 @@ impl Posting<'_> {
         list
     }
 
-    /// Leaves those of some ranks, ascending, that it has too.
+    /// Removes from `ranks`, ascending, those that it does not have.
     fn keep_common(&self, ranks: &mut Vec<u32>) {
         match self {
             Posting::Full => {}
@@ -152,10 +152,10 @@ impl Posting<'_> {
     }
 }
 
-/// Ranks of a posting that are looked for in others one by one; longer ones are made sets.
+/// Maximum length of a posting whose ranks are looked up in the others one by one; longer ones become sets.
 const LOOKED_FOR_MAX: usize = 1024;
 
-/// The documents that all of some postings have.
+/// The intersection of postings.
 pub(crate) fn common(postings: &mut [Posting<'_>], universe: usize) -> RoaringBitmap {
     postings.sort_by_key(|posting| posting.len(universe));
     match postings {
@@ -179,21 +179,21 @@ pub(crate) fn full(universe: usize) -> RoaringBitmap {
     all
 }
 
-/// A universe never has more documents than ranks can count.
+/// A universe never has more documents than a rank can count.
 pub(crate) fn count(universe: usize) -> u32 {
     u32::try_from(universe).unwrap_or(u32::MAX)
 }
 
-/// Ranks from which on a set is read from its stored form, and most that this form has as a list.
+/// Ranks from which on a set is read from its serialised form, and the maximum that this form stores as a list.
 const STORED_MIN: usize = 8;
 const STORED_MAX: usize = 4096;
-/// What the stored form of a set begins with that has no runs.
+/// First bytes of the serialised form of a set without run containers.
 const STORED_COOKIE: u32 = 12_346;
-/// Bytes of the stored form before the list of the first container: cookie, count of containers, key and size of the
-/// container, and this offset itself.
+/// Bytes of the serialised form before the list of the first container: cookie, count of containers, key and size of
+/// the container, and this offset itself.
 const STORED_HEAD: u32 = 16;
 
-/// A set from short ranks that ascend. To read it from its stored form is far cheaper than to add them one by one.
+/// A set from ascending 16-bit ranks. Reading it from its serialised form is far cheaper than adding them one by one.
 fn short(ranks: &[u16]) -> RoaringBitmap {
     let one_by_one = || sorted(ranks.iter().map(|rank| u32::from(*rank)));
     let Some(last) = u16::try_from(ranks.len()).ok().and_then(|count| count.checked_sub(1)) else {
@@ -212,7 +212,7 @@ fn short(ranks: &[u16]) -> RoaringBitmap {
     RoaringBitmap::deserialize_from(&*stored).unwrap_or_else(|_| one_by_one())
 }
 
-/// A set from ranks that ascend; one that does not is put in its place.
+/// A set from ranks, which are usually ascending; others are added one by one.
 pub(crate) fn sorted(ranks: impl Iterator<Item = u32> + Clone) -> RoaringBitmap {
     RoaringBitmap::from_sorted_iter(ranks.clone()).unwrap_or_else(|_| ranks.collect())
 }
@@ -255,10 +255,10 @@ mod tests {
     }
 
     #[test]
-    fn many_ranks_and_few_are_gathered_alike() {
+    fn many_ranks_and_few_are_collected_alike() {
         for step in [1_usize, 3, 700] {
             let ranks: Vec<u32> = (0..20_000_u32).rev().step_by(step).collect();
-            let mut gathering = Gathering::new(20_000);
+            let mut gathering = RankCollector::new(20_000);
             gathering.add(Posting::List(ranks.clone()));
             gathering.add(Posting::Short(&[5, 6]));
             gathering.add(Posting::Set([9, 10].into_iter().collect()));
@@ -266,7 +266,7 @@ mod tests {
             let expected: RoaringBitmap = ranks.into_iter().chain([5, 6, 9, 10, 19_999]).collect();
             assert_eq!(gathering.finish(), expected);
         }
-        let mut everything = Gathering::new(7);
+        let mut everything = RankCollector::new(7);
         everything.add(Posting::Full);
         assert_eq!(everything.finish().len(), 7);
     }

@@ -8,11 +8,11 @@ use crate::index::leaf::Leaf;
 use crate::index::lookup::Lookup;
 use crate::index::manifest::Fingerprint;
 use crate::index::memory::IndexMemory;
-use crate::index::needles::Needles;
 use crate::index::path::IndexPath;
 use crate::index::piece::Piece;
 use crate::index::ranks;
 use crate::index::recovery::is_damage;
+use crate::index::required_terms::RequiredTerms;
 use crate::index::rules::Rules;
 use crate::index::run_cursor::Source;
 use crate::index::walk::TermWalk;
@@ -25,33 +25,33 @@ use std::ops::Bound;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
-/// What the index knows of a path.
+/// Whether the index covers a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coverage {
     /// Every document with a value at the path has a term for it.
     Whole,
-    /// The policy leaves the path out.
+    /// The policy excludes the path.
     None,
 }
 
-/// The index of a partition, at the position of the view it came with.
+/// The index of a partition, at the LSN of the view it was published with.
 #[derive(Clone, Debug)]
 pub struct IndexReader {
     pub(crate) pieces: Arc<[Piece]>,
     pub(crate) rules: Arc<Rules>,
     pub(crate) view: View,
     pub(crate) memory: Arc<IndexMemory>,
-    /// Tells the writer that the index must be made anew.
-    pub(crate) alarm: Arc<Notify>,
+    /// Notifies the writer that the index is damaged and must be rebuilt.
+    pub(crate) damage_signal: Arc<Notify>,
 }
 
 impl IndexReader {
-    /// What the index knows of a path.
+    /// Whether the index covers a path.
     pub fn covers(&self, path: &IndexPath) -> Coverage {
         if self.rules.covers(path) { Coverage::Whole } else { Coverage::None }
     }
 
-    /// What terms documents get: equal for indexes that know the same of every path.
+    /// The fingerprint of the rules: equal for indexes with the same terms.
     pub fn fingerprint(&self) -> Fingerprint {
         self.rules.fingerprint()
     }
@@ -62,27 +62,27 @@ impl IndexReader {
         Some(CompositeIndex { paths: known.members.iter().map(|member| member.path.clone()).collect() })
     }
 
-    /// The computed property whose value an expression on documents is, if it has terms.
+    /// The indexed computed property whose value an expression on documents is.
     pub fn computed_name(&self, expression: &Expression) -> Option<&str> {
         let known = self.rules.computed().iter().find(|(property, _)| property.value == *expression);
         known.map(|(property, _)| property.name.as_str())
     }
 
-    /// Live documents, expired ones included until they are swept.
+    /// Number of live documents, including expired ones until they are deleted.
     pub fn document_count(&self) -> u64 {
         self.pieces.iter().map(Piece::live_count).sum()
     }
 
-    /// Whether a document is in the index, and alive.
+    /// Whether a document is in the index and live.
     pub fn holds(&self, number: DocumentNumber) -> bool {
         self.pieces
             .iter()
             .any(|piece| piece.universe().rank(number).is_some_and(|rank| !piece.dead().contains(rank)))
     }
 
-    /// Whether every document has a value at a path, for certain.
+    /// Whether it is certain that every document has a value at a path.
     pub async fn is_everywhere(&self, path: &IndexPath) -> Result<bool, Fault> {
-        alarmed(&self.alarm, self.is_everywhere_unwatched(path).await)
+        report_damage(&self.damage_signal, self.is_everywhere_unwatched(path).await)
     }
 
     async fn is_everywhere_unwatched(&self, path: &IndexPath) -> Result<bool, Fault> {
@@ -100,13 +100,13 @@ impl IndexReader {
         Ok(true)
     }
 
-    /// Whether no document has all of some values, as far as that is known without reading anything.
-    pub(crate) fn lacks(&self, needles: &mut Needles<'_>) -> bool {
+    /// Whether it is known without I/O that no document has all of the required terms.
+    pub(crate) fn lacks(&self, required_terms: &mut RequiredTerms<'_>) -> bool {
         let cache = self.memory.blocks();
-        self.pieces.iter().all(|piece| needles.are_lacking(piece, cache))
+        self.pieces.iter().all(|piece| required_terms.are_absent(piece, cache))
     }
 
-    /// A cheap upper bound of the terms that a lookup goes through, roughly.
+    /// A cheap, approximate upper bound of the terms that a lookup reads.
     pub fn work_bound(&self, lookup: &Lookup) -> Result<u64, Fault> {
         let mut leaves = lookup.leaves()?;
         let bound = |piece: &Piece| leaves.iter_mut().map(|leaf| leaf.work_bound(piece)).sum::<u64>();
@@ -117,9 +117,9 @@ impl IndexReader {
         Source::Reader(self.view.clone(), Arc::clone(self.memory.blocks()))
     }
 
-    /// The live documents that a lookup finds. A path that the index does not cover has no documents.
+    /// The live documents that match a lookup. A path that the index does not cover has no documents.
     pub async fn documents(&self, lookup: &Lookup) -> Result<Documents, Fault> {
-        alarmed(&self.alarm, self.documents_unwatched(lookup).await)
+        report_damage(&self.damage_signal, self.documents_unwatched(lookup).await)
     }
 
     async fn documents_unwatched(&self, lookup: &Lookup) -> Result<Documents, Fault> {
@@ -136,8 +136,8 @@ impl IndexReader {
             answers.clear();
             let mut is_over = false;
             for leaf in &mut leaves {
-                let answer = leaf.answer(&source, piece).await?;
-                // Nothing that follows can bring a document back; most pieces have none of a rare value.
+                let answer = leaf.matches(&source, piece).await?;
+                // No later leaf can add a document; most pieces have none of a rare value.
                 is_over = is_plain_and && answer.possible.is_empty();
                 if is_over {
                     break;
@@ -158,10 +158,10 @@ impl IndexReader {
         Ok(documents)
     }
 
-    /// The live documents that have all of some codes: what most lookups ask for. The longer postings are not made sets
-    /// but asked for the documents of the shortest.
+    /// The live documents that have all of some codes, the most frequent kind of lookup. The longer postings are not
+    /// converted to sets; only the documents of the shortest are looked up in them.
     async fn documents_of_points(&self, leaves: &mut [Leaf<'_>]) -> Result<Documents, Fault> {
-        let is_doubtful = leaves.iter().any(|leaf| leaf.as_point() == Some(true));
+        let is_inexact = leaves.iter().any(|leaf| leaf.as_point() == Some(true));
         let source = self.source();
         let mut ranks = Vec::with_capacity(self.pieces.len());
         let mut exact = true;
@@ -179,13 +179,13 @@ impl IndexReader {
                 continue;
             }
             let found = piece.dead().live_of(ranks::common(&mut postings, piece.universe().len()));
-            exact &= !is_doubtful || found.is_empty();
+            exact &= !is_inexact || found.is_empty();
             ranks.push(found);
         }
         Ok(Documents { pieces: Arc::clone(&self.pieces), ranks, exact })
     }
 
-    /// Walks the values at a path in their order, or against it, from a code on; only documents of `within`.
+    /// Walks the values at a path in either direction, from a code on, with the documents of `within` only.
     pub async fn walk(
         &self,
         path: &IndexPath,
@@ -201,7 +201,7 @@ impl IndexReader {
         }
     }
 
-    /// Walks the values at a path whose codes lie between two bounds.
+    /// Walks the values at a path whose codes are within bounds.
     pub async fn walk_between(
         &self,
         path: &IndexPath,
@@ -212,14 +212,14 @@ impl IndexReader {
     ) -> Result<TermWalk, Fault> {
         let range = CodeRange::new(path, &low, &high);
         let walk = TermWalk::new(self, path.clone(), direction, range, within).await;
-        alarmed(&self.alarm, walk)
+        report_damage(&self.damage_signal, walk)
     }
 }
 
-/// Rings the alarm if the index is damaged: the answer is a fault then, and whoever asked turns to the records.
-pub(crate) fn alarmed<T>(alarm: &Notify, result: Result<T, Fault>) -> Result<T, Fault> {
+/// Notifies the writer if the index is damaged. The caller gets the fault and reads the records instead.
+pub(crate) fn report_damage<T>(damage_signal: &Notify, result: Result<T, Fault>) -> Result<T, Fault> {
     if result.as_ref().is_err_and(is_damage) {
-        alarm.notify_one();
+        damage_signal.notify_one();
     }
     result
 }

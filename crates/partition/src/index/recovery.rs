@@ -1,13 +1,13 @@
-//! The index from what is stored: from the log behind a position, or from all records.
+//! Recovers the index from the stored rows: from the log after a position, or from all records.
 //!
-//! An entry of the log names its document, whose older versions are dead; the version that counts is the one that
-//! the view shows. So a change may be met twice, and entries of versions that were replaced since may be missing.
+//! A log entry names a document, whose older versions are dead; the current version is read from the view. A change
+//! may therefore be applied twice, and entries of versions that were replaced since may be missing.
 
 use crate::head::Head;
-use crate::index::keeper::{Changes, Home, Keeper, Prepared};
+use crate::index::index_writer::{Changes, IndexEnvironment, IndexWriter, Prepared};
 use crate::index::manifest::{Manifest, load_piece, stored_runs};
 use crate::index::rules::Rules;
-use crate::index::terms::Version;
+use crate::index::terms::DocumentVersion;
 use crate::keyspace::{self, LOG, NUMBERS, PartitionId, RECORDS};
 use crate::log::{LogEntry, LogPosition};
 use crate::record::Record;
@@ -18,34 +18,34 @@ use model::{DocumentNumber, EffectiveRange, Fault, Lsn, StorageFault};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Rows that one step reads.
+/// Rows and bytes per step.
 const STEP: ScanLimit = ScanLimit { rows: 1024, bytes: 4 << 20 };
 
-/// An index as it was found or made.
+/// An index that was opened or rebuilt.
 #[derive(Debug)]
-pub(crate) struct Opened {
-    /// `None` if it has to be made anew from so many records that this takes a while. Begins no job before it is
-    /// completed.
-    pub(crate) keeper: Option<Keeper>,
-    /// Runs with rows in the store that are no part of it.
+pub(crate) struct OpenedIndex {
+    /// `None` if it must be rebuilt from so many records that this takes a while. It starts no job before `complete`
+    /// is called.
+    pub(crate) index_writer: Option<IndexWriter>,
+    /// Runs with rows in the store that are not part of it.
     pub(crate) strays: BTreeSet<u64>,
     /// Whether there is a manifest that does not describe it.
     pub(crate) is_manifest_stale: bool,
 }
 
-/// Opens the index that is stored and takes what happened since, or makes it anew from the records if they are few.
-/// The one that is stored may be of another policy. `at` is the head that the view shows.
+/// Opens the stored index and replays the log after it, or rebuilds it from the records if they are few. The stored
+/// index may have another policy. `at` is the head in the view.
 pub(crate) async fn open(
-    home: Home,
+    environment: IndexEnvironment,
     rules: Arc<Rules>,
     view: &View,
     at: &Head,
     range: &EffectiveRange,
-) -> Result<Opened, Fault> {
-    let partition = home.partition;
+) -> Result<OpenedIndex, Fault> {
+    let partition = environment.partition;
     let mut strays = stored_runs(view, partition).await?;
-    let are_few = at.documents <= home.memory.options().inline_documents_max as u64;
-    let saved = match open_saved(&home, &rules, view, are_few).await {
+    let are_few = at.documents <= environment.memory.options().inline_documents_max as u64;
+    let saved = match open_saved(&environment, &rules, view, are_few).await {
         Err(fault) if is_damage(&fault) => {
             tracing::error!(event = "index_damaged", ?partition, cause = %fault, "the stored index is damaged and is rebuilt");
             Saved::Unusable
@@ -53,33 +53,38 @@ pub(crate) async fn open(
         other => other?,
     };
     let is_manifest_stale = matches!(saved, Saved::Unusable);
-    let keeper = match saved {
-        Saved::Usable(keeper) => Some(*keeper),
+    let index_writer = match saved {
+        Saved::Usable(index_writer) => Some(*index_writer),
         Saved::None | Saved::Unusable if are_few => {
-            let mut keeper = Keeper::new(home, rules, at.lsn);
-            take_records(&mut keeper, view, partition, range).await?;
-            Some(keeper)
+            let mut index_writer = IndexWriter::new(environment, rules, at.lsn);
+            take_records(&mut index_writer, view, partition, range).await?;
+            Some(index_writer)
         }
         Saved::None | Saved::Unusable => None,
     };
-    if let Some(keeper) = &keeper {
-        keeper.own_runs().for_each(|run| {
+    if let Some(index_writer) = &index_writer {
+        index_writer.own_runs().for_each(|run| {
             strays.remove(&run);
         });
     }
-    Ok(Opened { keeper, strays, is_manifest_stale })
+    Ok(OpenedIndex { index_writer, strays, is_manifest_stale })
 }
 
 enum Saved {
-    Usable(Box<Keeper>),
+    Usable(Box<IndexWriter>),
     Unusable,
     None,
 }
 
-/// The index that is stored, by the rules it was made by. One of another policy is of no use if documents `are_few`: the
-/// new one is there as soon.
-async fn open_saved(home: &Home, rules: &Arc<Rules>, view: &View, are_few: bool) -> Result<Saved, Fault> {
-    let Some(manifest) = Manifest::load(view, home.partition).await? else {
+/// The stored index, with the rules it was built by. One of another policy is not used if documents `are_few`, because
+/// the new one is built as fast.
+async fn open_saved(
+    environment: &IndexEnvironment,
+    rules: &Arc<Rules>,
+    view: &View,
+    are_few: bool,
+) -> Result<Saved, Fault> {
+    let Some(manifest) = Manifest::load(view, environment.partition).await? else {
         return Ok(Saved::None);
     };
     let rules = if manifest.fingerprint == rules.fingerprint() {
@@ -92,26 +97,26 @@ async fn open_saved(home: &Home, rules: &Arc<Rules>, view: &View, are_few: bool)
     let Some(rules) = rules else { return Ok(Saved::Unusable) };
     let mut runs = Vec::with_capacity(manifest.runs.len());
     for meta in &manifest.runs {
-        runs.push(load_piece(&home.memory, view, home.partition, meta.clone()).await?);
+        runs.push(load_piece(&environment.memory, view, environment.partition, meta.clone()).await?);
     }
-    let mut keeper = Keeper::saved(home.clone(), rules, &manifest, runs);
-    catch_up(&mut keeper, view, home.partition).await?;
-    Ok(Saved::Usable(Box::new(keeper)))
+    let mut index_writer = IndexWriter::saved(environment.clone(), rules, &manifest, runs);
+    catch_up(&mut index_writer, view, environment.partition).await?;
+    Ok(Saved::Usable(Box::new(index_writer)))
 }
 
-/// Whether stored bytes are to blame.
+/// Whether the fault is damage of stored bytes.
 pub fn is_damage(fault: &Fault) -> bool {
     matches!(fault, Fault::Storage(StorageFault::Damaged { .. }))
 }
 
-/// Takes the changes that `view` shows behind the position of the index; tells how many.
+/// Applies the changes in `view` after the position of the index. Returns their number.
 pub(crate) async fn catch_up(
-    keeper: &mut Keeper,
+    index_writer: &mut IndexWriter,
     view: &View,
     partition: PartitionId,
 ) -> Result<usize, Fault> {
     let mut taken = 0;
-    let first = LogPosition::start_of(keeper.lsn.next());
+    let first = LogPosition::start_of(index_writer.lsn.next());
     let mut range = keyspace::log_range(partition, first, Lsn(u64::MAX));
     loop {
         let chunk = view.scan(LOG, range.clone(), Direction::Forward, STEP).await.map_err(read_fault)?;
@@ -120,15 +125,15 @@ pub(crate) async fn catch_up(
         };
         taken += chunk.rows.len();
         let lsn = keyspace::parse_log_key(last).ok_or_else(|| damaged("log key"))?.lsn;
-        // The rest of the last transaction may be still to come.
-        let lsn = if chunk.more { keeper.lsn.max(Lsn(lsn.0.saturating_sub(1))) } else { lsn };
+        // The rest of the last transaction may be in the next chunk.
+        let lsn = if chunk.more { index_writer.lsn.max(Lsn(lsn.0.saturating_sub(1))) } else { lsn };
         let mut numbers = Vec::with_capacity(chunk.rows.len());
         for (_, row) in &chunk.rows {
             numbers.push(LogEntry::decode(row)?.number);
         }
         let changes = current_versions(view, partition, &numbers).await?;
-        let prepared = Prepared::new(keeper.rules(), changes);
-        keeper.apply(prepared, lsn).await;
+        let prepared = Prepared::new(index_writer.rules(), changes);
+        index_writer.apply(prepared, lsn).await;
         if !chunk.more {
             return Ok(taken);
         }
@@ -136,7 +141,7 @@ pub(crate) async fn catch_up(
     }
 }
 
-/// Documents as `view` shows them.
+/// Documents as they are in `view`.
 async fn current_versions(
     view: &View,
     partition: PartitionId,
@@ -162,9 +167,9 @@ async fn current_versions(
     Ok(changes)
 }
 
-/// Takes all records of a range of hashes; the index must be empty.
+/// Applies all records of a hash range to an empty index.
 async fn take_records(
-    keeper: &mut Keeper,
+    index_writer: &mut IndexWriter,
     view: &View,
     partition: PartitionId,
     range: &EffectiveRange,
@@ -172,15 +177,18 @@ async fn take_records(
     let mut range = keyspace::effective_range(partition.container, range);
     while let Some(step) = next_records(view, &mut range).await? {
         let changes = step.into_iter().map(|version| (version.number, Some(version))).collect();
-        let prepared = Prepared::new(keeper.rules(), changes);
-        let lsn = keeper.lsn;
-        keeper.apply(prepared, lsn).await;
+        let prepared = Prepared::new(index_writer.rules(), changes);
+        let lsn = index_writer.lsn;
+        index_writer.apply(prepared, lsn).await;
     }
     Ok(())
 }
 
-/// The next documents of a range of keys, which shrinks to what is left; `None` at its end.
-pub(crate) async fn next_records(view: &View, range: &mut KeyRange) -> Result<Option<Vec<Version>>, Fault> {
+/// The next documents of a key range, which is shortened to the rest; `None` at its end.
+pub(crate) async fn next_records(
+    view: &View,
+    range: &mut KeyRange,
+) -> Result<Option<Vec<DocumentVersion>>, Fault> {
     let chunk = view.scan(RECORDS, range.clone(), Direction::Forward, STEP).await.map_err(read_fault)?;
     let Some((last, _)) = chunk.rows.last() else {
         return Ok(None);
@@ -189,9 +197,9 @@ pub(crate) async fn next_records(view: &View, range: &mut KeyRange) -> Result<Op
     chunk.rows.iter().map(|(key, row)| version(key, row)).collect::<Result<_, _>>().map(Some)
 }
 
-fn version(key: &Bytes, row: &Bytes) -> Result<Version, Fault> {
+fn version(key: &Bytes, row: &Bytes) -> Result<DocumentVersion, Fault> {
     let record = Record::decode(row)?;
     let id = record.id().ok_or_else(|| damaged("record without an id"))?;
     let logical = keyspace::logical_of_record(key, id.into()).ok_or_else(|| damaged("key of a record"))?;
-    Ok(Version { number: record.number, logical, ts: record.ts(), document: record.document })
+    Ok(DocumentVersion { number: record.number, logical, ts: record.ts(), document: record.document })
 }

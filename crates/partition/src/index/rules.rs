@@ -1,9 +1,9 @@
-//! Which values of a document are indexed: the indexing policy, made ready for walking documents.
+//! Which values of a document are indexed: the indexing policy, prepared for walking documents.
 //!
-//! The more precise path of a policy wins: a deeper one over a shallower one, `/?` over `/*` at the same place. What
-//! holds for a scalar at a place holds for the mark of an array or object there too, so that an indexed path knows
-//! of every document that has any value at it. A computed property is indexed only where the policy names it: `/*` is
-//! about what documents have. Knows nothing of terms or where they are kept.
+//! The more precise path of a policy wins: a deeper one over a shallower one, `/?` over `/*` at the same path. The
+//! rule for a scalar at a path also applies to the mark of an array or object there, so that an indexed path has every
+//! document with any value at it. A computed property is indexed only if the policy names it; `/*` covers stored
+//! properties only. Knows nothing of terms or pieces.
 
 use crate::index::computed::{ComputedReader, IndexableProperty, indexable};
 use crate::index::manifest::Fingerprint;
@@ -18,29 +18,28 @@ use plan::SYSTEM_PROPERTIES;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 
-/// To be raised when a document gives other terms than before: all indexes are made anew then.
+/// To be raised when documents get other terms than before: all indexes are then rebuilt.
 const TERMS_FORMAT: u32 = 1;
 /// System properties that are indexed whatever the policy says.
 const ALWAYS: [&str; 2] = ["id", TIME];
-/// Time of the last write, the one system property with terms.
+/// Time of the last write, the only system property with terms.
 pub(crate) const TIME: &str = "_ts";
 
-/// See the file's head.
+/// An indexing policy prepared for documents.
 #[derive(Debug)]
 pub(crate) struct Rules {
     nodes: Vec<Node>,
     indexes: bool,
     composites: Vec<Composite>,
-    /// Those that the policy names, and their places.
-    computed: Vec<(IndexableProperty, Place)>,
+    /// The properties that the policy names, with their cursors.
+    computed: Vec<(IndexableProperty, PolicyCursor)>,
     spatial: Vec<SpatialIndex>,
     fingerprint: Fingerprint,
-    /// The policy and the computed properties that all this was made from, encoded.
+    /// The encoded policy and computed properties that the rules are made from.
     definition: Bytes,
     computed_reader: ComputedReader,
 }
 
-/// A composite index.
 #[derive(Debug)]
 pub(crate) struct Composite {
     pub(crate) path: IndexPath,
@@ -50,34 +49,34 @@ pub(crate) struct Composite {
 #[derive(Debug)]
 pub(crate) struct CompositeMember {
     pub(crate) path: CompositePath,
-    /// The computed property that the path begins with, by its place in the list.
+    /// The index of the computed property that the path starts with.
     pub(crate) computed: Option<usize>,
 }
 
 #[derive(Debug, Default)]
 struct Node {
-    /// What `/?` says here.
+    /// The rule of `/?` at this path.
     scalar: Option<bool>,
-    /// What `/*` says here.
+    /// The rule of `/*` at this path.
     below: Option<bool>,
     names: HashMap<Box<str>, usize, foldhash::fast::RandomState>,
     elements: Option<usize>,
 }
 
-/// A place in documents, as far as the policy tells it from others.
+/// A path in documents, as far as the policy distinguishes it from others.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct PolicyCursor {
     node: Option<usize>,
-    /// What the nearest `/*` above or here says.
+    /// The rule of the nearest `/*` at or above the path.
     below: bool,
 }
 
 const ROOT: usize = 0;
-/// A place of which the policy says nothing.
-const NOWHERE: Place = Place { node: None, below: false };
+/// A path that the policy does not name.
+const UNMATCHED: PolicyCursor = PolicyCursor { node: None, below: false };
 
 impl Rules {
-    /// What a policy says. Of the computed properties, whose queries are read by `reader`, those are taken that it names.
+    /// The rules of a policy. Of the computed properties, parsed by `reader`, those that it names are used.
     pub(crate) fn of(
         policy: &IndexingPolicy,
         computed: &[ComputedProperty],
@@ -90,8 +89,8 @@ impl Rules {
         Rules { definition, computed_reader: reader, ..Rules::new(policy, indexable(computed, reader)) }
     }
 
-    /// The rules that an index was made by, from the definition that is stored with it. `None` if these would not make
-    /// the terms that it has, as after a change of the program.
+    /// The rules of an index, from the definition that is stored with it. Returns `None` if they would not produce the
+    /// terms that it has, for example after an update of the program.
     pub(crate) fn stored(&self, definition: &[u8], fingerprint: Fingerprint) -> Option<Rules> {
         let mut input = Decoder::new(definition);
         let policy = IndexingPolicy::decode(&mut input).ok()?;
@@ -101,12 +100,12 @@ impl Rules {
             .filter(|rules| rules.fingerprint == fingerprint)
     }
 
-    /// What [`Rules::stored`] reads.
+    /// The encoded definition that [`Rules::stored`] reads.
     pub(crate) fn definition(&self) -> &Bytes {
         &self.definition
     }
 
-    /// Of the computed properties those are taken that the policy names.
+    /// Keeps the computed properties that the policy names.
     fn new(policy: &IndexingPolicy, computed: Vec<IndexableProperty>) -> Rules {
         let indexes = match policy.mode {
             IndexingMode::Consistent | IndexingMode::Lazy => true,
@@ -145,11 +144,11 @@ impl Rules {
         }
         for property in computed {
             let named = self.nodes[ROOT].names.get(property.name.as_str()).copied();
-            let place = self.place(named, false);
+            let cursor = self.cursor(named, false);
             let is_member = |path: &CompositePath| top(path) == property.name;
             let is_in_composite = policy.composite.iter().any(|index| index.paths.iter().any(is_member));
-            if self.is_indexed(place) || self.leads_on(place) || is_in_composite {
-                self.computed.push((property, place));
+            if self.is_indexed(cursor) || self.may_index_below(cursor) || is_in_composite {
+                self.computed.push((property, cursor));
             }
         }
         self.composites = policy.composite.iter().map(|index| self.composite(&index.paths)).collect();
@@ -188,12 +187,12 @@ impl Rules {
         })
     }
 
-    /// The same for policies that make the same terms of every document.
+    /// Equal for policies that produce the same terms for every document.
     pub(crate) fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
 
-    /// Whether documents are indexed at all beyond their logical key.
+    /// Whether documents have terms other than their logical key.
     pub(crate) fn indexes(&self) -> bool {
         self.indexes
     }
@@ -203,7 +202,7 @@ impl Rules {
     }
 
     /// The computed properties that have terms.
-    pub(crate) fn computed(&self) -> &[(IndexableProperty, Place)] {
+    pub(crate) fn computed(&self) -> &[(IndexableProperty, PolicyCursor)] {
         &self.computed
     }
 
@@ -211,35 +210,35 @@ impl Rules {
         &self.spatial
     }
 
-    pub(crate) fn root(&self) -> Place {
-        self.place(Some(ROOT), false)
+    pub(crate) fn root(&self) -> PolicyCursor {
+        self.cursor(Some(ROOT), false)
     }
 
-    pub(crate) fn member(&self, place: Place, name: &str) -> Place {
-        let node = place.node.and_then(|node| self.nodes[node].names.get(name).copied());
-        self.place(node, place.below)
+    pub(crate) fn member(&self, cursor: PolicyCursor, name: &str) -> PolicyCursor {
+        let node = cursor.node.and_then(|node| self.nodes[node].names.get(name).copied());
+        self.cursor(node, cursor.below)
     }
 
-    pub(crate) fn elements(&self, place: Place) -> Place {
-        let node = place.node.and_then(|node| self.nodes[node].elements);
-        self.place(node, place.below)
+    pub(crate) fn elements(&self, cursor: PolicyCursor) -> PolicyCursor {
+        let node = cursor.node.and_then(|node| self.nodes[node].elements);
+        self.cursor(node, cursor.below)
     }
 
-    fn place(&self, node: Option<usize>, above: bool) -> Place {
+    fn cursor(&self, node: Option<usize>, above: bool) -> PolicyCursor {
         let here = node.and_then(|node| self.nodes[node].below);
-        Place { node, below: here.unwrap_or(above) }
+        PolicyCursor { node, below: here.unwrap_or(above) }
     }
 
-    /// Whether a value at the place is indexed.
-    pub(crate) fn is_indexed(&self, place: Place) -> bool {
-        place.node.and_then(|node| self.nodes[node].scalar).unwrap_or(place.below)
+    /// Whether a value at the path is indexed.
+    pub(crate) fn is_indexed(&self, cursor: PolicyCursor) -> bool {
+        cursor.node.and_then(|node| self.nodes[node].scalar).unwrap_or(cursor.below)
     }
 
-    /// Whether something below the place may be indexed.
-    pub(crate) fn leads_on(&self, place: Place) -> bool {
+    /// Whether a value below the path may be indexed.
+    pub(crate) fn may_index_below(&self, cursor: PolicyCursor) -> bool {
         let has_children =
             |node: usize| !self.nodes[node].names.is_empty() || self.nodes[node].elements.is_some();
-        place.below || place.node.is_some_and(has_children)
+        cursor.below || cursor.node.is_some_and(has_children)
     }
 
     /// Whether every document with a value at `path` has a term for it.
@@ -250,26 +249,26 @@ impl Rules {
         if path.is_spatial() {
             return self.spatial.iter().any(|index| spatial::is_at(index, path));
         }
-        let mut place = self.root();
+        let mut cursor = self.root();
         let mut steps = 0;
         let is_property = path.visit_steps(|step| {
             steps += 1;
-            place = match step {
-                PathStep::Name(name) => self.member(place, name),
-                PathStep::Elements => self.elements(place),
+            cursor = match step {
+                PathStep::Name(name) => self.member(cursor, name),
+                PathStep::Elements => self.elements(cursor),
                 PathStep::Computed(name) => {
                     let known = self.computed.iter().find(|(property, _)| property.name == name);
-                    known.map_or(NOWHERE, |(_, place)| *place)
+                    known.map_or(UNMATCHED, |(_, cursor)| *cursor)
                 }
             }
         });
         if is_property {
-            return steps > 0 && self.is_indexed(place);
+            return steps > 0 && self.is_indexed(cursor);
         }
         self.composites.iter().any(|composite| composite.path == *path)
     }
 
-    /// Hashes the parts that decide which terms a document gets. Their order in the policy does not matter.
+    /// Hashes the parts that determine the terms of a document. Their order in the policy does not matter.
     fn fingerprint_of(&self, policy: &IndexingPolicy) -> Fingerprint {
         let mut parts = vec![part(PART_FORMAT, |out| {
             out.number(TERMS_FORMAT);
@@ -314,7 +313,7 @@ fn part(tag: u8, fields: impl FnOnce(&mut Encoder)) -> Vec<u8> {
     out.finish()
 }
 
-/// The property of the document that a path of a composite index begins with.
+/// The document property that a path of a composite index starts with.
 fn top(path: &CompositePath) -> &str {
     path.path.segments().next().unwrap_or_default()
 }

@@ -1,8 +1,8 @@
-//! A run: an immutable piece of the index on disk. What is kept of it in memory, and how it is found again.
+//! A run: an immutable piece of the index on disk. This file has the part that is kept in memory.
 //!
 //! ```text
 //! rows of a run, by number
-//!   0 …               universe: differences of document numbers, 4,096 a row
+//!   0 …               universe: differences of document numbers, 4,096 per row
 //!   …                 blocks, and bitmaps that are too large for one
 //!   fence_first …     fences: for each block its row, the documents of all postings before it, its first key
 //! ```
@@ -10,7 +10,7 @@
 //! Every row has a checksum; see `block`.
 
 use crate::index::block::{put_number, take_bytes, take_count, take_number, unseal};
-use crate::index::block_cache::RowPlace;
+use crate::index::block_cache::RowAddress;
 use crate::index::memory::{HeldBytes, IndexMemory};
 use crate::index::universe::{NumberPacker, PackedNumbers};
 use crate::keyspace::{self, INDEX, PartitionId};
@@ -20,16 +20,16 @@ use kv::View;
 use model::{DocumentNumber, Fault, PartitionOrdinal};
 use std::sync::Arc;
 
-/// Numbers in one row of the universe.
+/// Document numbers per row of the universe.
 pub(crate) const NUMBERS_PER_ROW: usize = 4096;
 
-/// What the manifest knows of a run.
+/// The entry of a run in the manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RunMeta {
-    /// The partition that wrote the run, under whose prefix its rows are.
+    /// The partition that wrote the run; its rows have the prefix of this partition.
     pub(crate) owner: PartitionOrdinal,
     pub(crate) id: u64,
-    /// Documents in it, the dead ones included.
+    /// Number of documents, including dead ones.
     pub(crate) documents: u32,
     /// The first row with fences.
     pub(crate) fence_first: u32,
@@ -65,18 +65,18 @@ impl RunMeta {
     }
 }
 
-/// See the file's head.
+/// The universe and fences of a run in memory.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) partition: PartitionId,
     pub(crate) meta: RunMeta,
     pub(crate) numbers: PackedNumbers,
     pub(crate) fences: Fences,
-    /// Keeps its memory counted.
+    /// Counts its memory until it is dropped.
     _held: HeldBytes,
 }
 
-/// Where the blocks of a run are and what they begin with.
+/// The rows and first keys of the blocks of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Fences {
     keys: Vec<u8>,
@@ -87,7 +87,7 @@ pub(crate) struct Fences {
 struct Fence {
     key_end: u32,
     row: u32,
-    /// Documents of all postings of the blocks before.
+    /// Documents of all postings in the previous blocks.
     documents_before: u64,
 }
 
@@ -115,7 +115,7 @@ impl Fences {
         self.keys.get(start as usize..self.fences[block].key_end as usize).unwrap_or_default()
     }
 
-    /// The last block that begins at or before `key`; the first if none does.
+    /// The last block that starts at or before `key`; the first block if there is none.
     pub(crate) fn block_of(&self, key: &[u8]) -> usize {
         let (mut low, mut high) = (0, self.fences.len());
         while low < high {
@@ -155,7 +155,7 @@ impl Fences {
 }
 
 impl Run {
-    /// What is kept in memory of a run.
+    /// A run from its parts in memory.
     pub(crate) fn new(
         memory: &Arc<IndexMemory>,
         partition: PartitionId,
@@ -167,7 +167,7 @@ impl Run {
         Run { partition, meta, numbers, fences, _held: held }
     }
 
-    /// Reads back what is kept in memory of a run.
+    /// Loads the parts of a run that are kept in memory.
     pub(crate) async fn load(
         memory: &Arc<IndexMemory>,
         view: &View,
@@ -190,8 +190,8 @@ impl Run {
         Ok(Run::new(memory, partition, meta, numbers.finish(), fences))
     }
 
-    pub(crate) fn place(&self, row: u32) -> RowPlace {
-        RowPlace { partition: self.partition, run: self.meta.id, row }
+    pub(crate) fn address(&self, row: u32) -> RowAddress {
+        RowAddress { partition: self.partition, run: self.meta.id, row }
     }
 
     pub(crate) async fn row(&self, view: &View, row: u32) -> Result<Bytes, Fault> {
@@ -205,7 +205,7 @@ async fn read_row(view: &View, partition: PartitionId, run: u64, row: u32) -> Re
     unseal(row.ok_or_else(|| damaged("missing row of the index"))?)
 }
 
-/// Rows of a universe of so many documents.
+/// Rows of a universe of `documents` documents.
 pub(crate) fn universe_rows(documents: usize) -> u32 {
     u32::try_from(documents.div_ceil(NUMBERS_PER_ROW)).unwrap_or(u32::MAX)
 }

@@ -1,6 +1,6 @@
-//! Goes through terms of a run in order or against it, one group of a block at a time.
+//! A cursor over the terms of a run, in either direction, one group of a block at a time.
 
-use crate::index::block::{Block, Entry, read_bitmap};
+use crate::index::block::{Block, TermEntry, read_bitmap};
 use crate::index::block_cache::{BlockCache, Row};
 use crate::index::code::CodeRange;
 use crate::index::path::IndexPath;
@@ -15,14 +15,14 @@ use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// Where rows are read from.
+/// The source of the rows of a run.
 #[derive(Clone)]
 pub(crate) enum Source {
-    /// One state, as readers have it, and rows that were read lately.
+    /// A view and the block cache, for readers.
     Reader(View, Arc<BlockCache>),
-    /// One state, every row as it is.
+    /// A view without the cache.
     View(View),
-    /// The newest state each time: a merge must not hold one open.
+    /// A new view each time: a merge must not hold one open.
     Store(Store),
 }
 
@@ -41,22 +41,22 @@ impl Source {
         }
     }
 
-    /// A block by its place in the run; `None` behind the last.
+    /// A block by its index in the run; `None` after the last.
     async fn block(&self, run: &Run, block: usize) -> Result<Option<Block>, Fault> {
         let Some(row) = run.fences.row(block) else { return Ok(None) };
-        let place = run.place(row);
-        if let Some(Row::Block(block)) = self.cache().and_then(|cache| cache.get(&place)) {
+        let address = run.address(row);
+        if let Some(Row::Block(block)) = self.cache().and_then(|cache| cache.get(&address)) {
             return Ok(Some(block));
         }
         let payload = run.row(&self.view().await?, row).await?;
         let Some(cache) = self.cache() else { return Block::new(payload).map(Some) };
-        // With bytes of its own, not a part of a larger piece of the store's memory.
+        // A copy that does not share a larger allocation of the store.
         let block = Block::new(Bytes::copy_from_slice(&payload))?;
-        cache.keep(place, Row::Block(block.clone()));
+        cache.keep(address, Row::Block(block.clone()));
         Ok(Some(block))
     }
 
-    /// The documents of the term with that key; `None` if the run does not have it.
+    /// The documents of the term with this key; `None` if the run does not have it.
     pub(crate) async fn find(&self, run: &Run, key: &[u8]) -> Result<Option<Posting<'static>>, Fault> {
         let Some(block) = self.block(run, run.fences.block_of(key)).await? else { return Ok(None) };
         match block.find(key)? {
@@ -65,7 +65,7 @@ impl Source {
         }
     }
 
-    /// How many documents the term with that key has, dead ones included.
+    /// The number of documents of the term with this key, including dead ones.
     pub(crate) async fn count(&self, run: &Run, key: &[u8]) -> Result<u64, Fault> {
         let block = self.block(run, run.fences.block_of(key)).await?;
         let entry = block.map(|block| block.find(key)).transpose()?.flatten();
@@ -73,62 +73,62 @@ impl Source {
     }
 
     /// The documents of a term.
-    async fn posting(&self, run: &Run, entry: &Entry) -> Result<Posting<'static>, Fault> {
+    async fn posting(&self, run: &Run, entry: &TermEntry) -> Result<Posting<'static>, Fault> {
         match entry.elsewhere() {
             Some(row) => Ok(Posting::Set(RoaringBitmap::clone(&*self.bitmap(run, row).await?))),
             None => entry.posting(),
         }
     }
 
-    /// A bitmap that has a row of its own.
+    /// A bitmap with a row of its own.
     async fn bitmap(&self, run: &Run, row: u32) -> Result<Arc<RoaringBitmap>, Fault> {
-        let place = run.place(row);
-        if let Some(Row::Bitmap(set)) = self.cache().and_then(|cache| cache.get(&place)) {
+        let address = run.address(row);
+        if let Some(Row::Bitmap(set)) = self.cache().and_then(|cache| cache.get(&address)) {
             return Ok(set);
         }
         let set = Arc::new(read_bitmap(&run.row(&self.view().await?, row).await?)?);
         if let Some(cache) = self.cache() {
-            cache.keep(place, Row::Bitmap(Arc::clone(&set)));
+            cache.keep(address, Row::Bitmap(Arc::clone(&set)));
         }
         Ok(set)
     }
 }
 
-/// The block that a key is in, if it has one and was read lately.
+/// The block that may contain a key, if there is one and it is cached.
 pub(crate) fn cached_block(cache: &BlockCache, run: &Run, key: &[u8]) -> Option<Block> {
     let row = run.fences.row(run.fences.block_of(key))?;
-    match cache.get(&run.place(row))? {
+    match cache.get(&run.address(row))? {
         Row::Block(block) => Some(block),
         Row::Bitmap(_) => None,
     }
 }
 
-/// See the file's head.
+/// A cursor over the terms of a run.
 pub(crate) struct RunCursor {
     run: Arc<Run>,
     source: Source,
     direction: Direction,
-    /// The block at hand and its place; `None` before the first and behind the last.
+    /// The current block and its index; `None` before the first and after the last.
     block: Option<(usize, Block)>,
-    /// The group of which the entries are.
+    /// The group of the entries.
     group: usize,
-    entries: VecDeque<Entry>,
-    sieve: Option<Sieve>,
+    entries: VecDeque<TermEntry>,
+    filter: Option<TermFilter>,
 }
 
-/// Leaves out terms of a path in a range of codes whose documents are not wanted, as far as that is seen quickly.
-pub(crate) struct Sieve {
+/// Leaves out terms of a path in a code range that have no wanted documents, if that can be tested cheaply.
+pub(crate) struct TermFilter {
     pub(crate) path: IndexPath,
     pub(crate) range: Arc<CodeRange>,
     pub(crate) within: Arc<RoaringBitmap>,
 }
 
-impl Sieve {
-    fn group(&self, block: &Block, group: usize, direction: Direction) -> Result<Vec<Entry>, Fault> {
-        // What tells that the range is at its end stays.
+impl TermFilter {
+    fn group(&self, block: &Block, group: usize, direction: Direction) -> Result<Vec<TermEntry>, Fault> {
+        // Terms outside the range are kept, because they show that the range has ended.
         let may_pass = |key: &[u8]| {
             key.strip_prefix(self.path.code()).is_some_and(|code| match direction {
-                Direction::Forward => !self.range.is_behind(code),
+                Direction::Forward => !self.range.is_after(code),
                 Direction::Backward => !self.range.is_before(code),
             })
         };
@@ -136,23 +136,23 @@ impl Sieve {
     }
 }
 
-/// Groups without a term that is wanted that are passed before others may go first.
+/// Groups without a wanted term that are read before the task yields.
 const GROUPS_AT_A_TIME: usize = 64;
 
 impl RunCursor {
-    /// Stands before all terms.
+    /// A cursor before all terms.
     pub(crate) async fn whole(run: Arc<Run>, source: Source) -> Result<RunCursor, Fault> {
         RunCursor::at(run, source, Direction::Forward, &[], None).await
     }
 
-    /// Stands before, or for the other direction behind, the terms of `path` in a range; up to a group too early.
+    /// A cursor before the terms of `path` in a range, or after them for the other direction; up to a group too early.
     pub(crate) async fn seek(
         run: Arc<Run>,
         source: Source,
         direction: Direction,
         path: &IndexPath,
         range: &CodeRange,
-        sieve: Option<Sieve>,
+        filter: Option<TermFilter>,
     ) -> Result<RunCursor, Fault> {
         let bound = match direction {
             Direction::Forward => &range.low,
@@ -161,9 +161,9 @@ impl RunCursor {
         let key = match (bound, direction) {
             (Bound::Included(code) | Bound::Excluded(code), _) => [path.code(), code].concat(),
             (Bound::Unbounded, Direction::Forward) => path.code().to_vec(),
-            (Bound::Unbounded, Direction::Backward) => path.behind(),
+            (Bound::Unbounded, Direction::Backward) => path.end_code(),
         };
-        RunCursor::at(run, source, direction, &key, sieve).await
+        RunCursor::at(run, source, direction, &key, filter).await
     }
 
     async fn at(
@@ -171,29 +171,29 @@ impl RunCursor {
         source: Source,
         direction: Direction,
         key: &[u8],
-        sieve: Option<Sieve>,
+        filter: Option<TermFilter>,
     ) -> Result<RunCursor, Fault> {
-        let place = run.fences.block_of(key);
-        let block = source.block(&run, place).await?;
+        let index = run.fences.block_of(key);
+        let block = source.block(&run, index).await?;
         let mut cursor =
-            RunCursor { run, source, direction, block: None, group: 0, entries: VecDeque::new(), sieve };
+            RunCursor { run, source, direction, block: None, group: 0, entries: VecDeque::new(), filter };
         if let Some(block) = block {
             cursor.group = block.group_of(key)?;
             cursor.entries = cursor.entries_of(&block, cursor.group)?;
-            cursor.block = Some((place, block));
+            cursor.block = Some((index, block));
         }
         Ok(cursor)
     }
 
-    fn entries_of(&self, block: &Block, group: usize) -> Result<VecDeque<Entry>, Fault> {
-        match &self.sieve {
-            Some(sieve) => sieve.group(block, group, self.direction).map(VecDeque::from),
+    fn entries_of(&self, block: &Block, group: usize) -> Result<VecDeque<TermEntry>, Fault> {
+        match &self.filter {
+            Some(filter) => filter.group(block, group, self.direction).map(VecDeque::from),
             None => block.group(group).map(VecDeque::from),
         }
     }
 
     /// The next term, if there is one.
-    pub(crate) async fn next(&mut self) -> Result<Option<Entry>, Fault> {
+    pub(crate) async fn next(&mut self) -> Result<Option<TermEntry>, Fault> {
         let mut passed = 0_usize;
         loop {
             let entry = match self.direction {
@@ -210,9 +210,9 @@ impl RunCursor {
         }
     }
 
-    /// Goes to the next group; `false` at the end.
+    /// Advances to the next group; `false` at the end.
     async fn next_group(&mut self) -> Result<bool, Fault> {
-        let Some((place, block)) = &self.block else {
+        let Some((index, block)) = &self.block else {
             return Ok(false);
         };
         let group = match self.direction {
@@ -224,13 +224,13 @@ impl RunCursor {
             self.entries = self.entries_of(block, group)?;
             return Ok(true);
         }
-        let place = match self.direction {
-            Direction::Forward => Some(place + 1),
-            Direction::Backward => place.checked_sub(1),
+        let index = match self.direction {
+            Direction::Forward => Some(index + 1),
+            Direction::Backward => index.checked_sub(1),
         };
         self.block = None;
-        let Some(place) = place else { return Ok(false) };
-        let Some(block) = self.source.block(&self.run, place).await? else {
+        let Some(index) = index else { return Ok(false) };
+        let Some(block) = self.source.block(&self.run, index).await? else {
             return Ok(false);
         };
         self.group = match self.direction {
@@ -238,12 +238,12 @@ impl RunCursor {
             Direction::Backward => block.group_count().saturating_sub(1),
         };
         self.entries = self.entries_of(&block, self.group)?;
-        self.block = Some((place, block));
+        self.block = Some((index, block));
         Ok(true)
     }
 
     /// The documents of a term.
-    pub(crate) async fn posting(&self, entry: &Entry) -> Result<Posting<'static>, Fault> {
+    pub(crate) async fn posting(&self, entry: &TermEntry) -> Result<Posting<'static>, Fault> {
         self.source.posting(&self.run, entry).await
     }
 }

@@ -1,10 +1,10 @@
-//! Several runs into one, without the documents that are dead.
+//! Merges runs into one, without dead documents.
 //!
-//! Reads one block of each at a time from the newest state of the store, so that no state is held open meanwhile.
+//! Reads one block of each input at a time, each time with a new view, so that no view is held open.
 
-use crate::index::block::Entry;
+use crate::index::block::TermEntry;
 use crate::index::dead::DeadSet;
-use crate::index::keeper::Home;
+use crate::index::index_writer::IndexEnvironment;
 use crate::index::memory::HeldBytes;
 use crate::index::merge::TERMS_PER_TURN;
 use crate::index::packed::{Packed, Packer};
@@ -16,32 +16,35 @@ use crate::storage::damaged;
 use model::Fault;
 use std::sync::Arc;
 
-/// Documents between two turns of others.
+/// Documents between two yields.
 const DOCUMENTS_PER_TURN: usize = 1 << 16;
 
 struct Input {
     cursor: RunCursor,
     universe: usize,
-    /// New rank of every old one that is alive; of a dead one, the new rank of the next.
+    /// The new rank of every old one that is live; for a dead one, the new rank of the next.
     ranks: Packed<0>,
     dead: Arc<DeadSet>,
-    /// The next term.
-    entry: Option<Entry>,
+    entry: Option<TermEntry>,
 }
 
 /// Writes the live documents of all inputs as one run.
-pub(crate) async fn merge_runs(home: &Home, pieces: Vec<RunPiece>) -> Result<NewRun, Fault> {
+pub(crate) async fn merge_runs(
+    environment: &IndexEnvironment,
+    pieces: Vec<RunPiece>,
+) -> Result<NewRun, Fault> {
     let Merged { numbers, ranks } = merged_universe(&pieces).await?;
     let bytes = ranks.iter().map(Packed::size_bytes).sum::<usize>() + numbers.size_bytes();
-    let _held = HeldBytes::new(&home.memory, bytes, 0);
+    let _held = HeldBytes::new(&environment.memory, bytes, 0);
     let mut inputs = Vec::with_capacity(pieces.len());
     for (piece, ranks) in pieces.iter().zip(ranks) {
-        let mut cursor = RunCursor::whole(Arc::clone(&piece.run), Source::Store(home.store.clone())).await?;
+        let mut cursor =
+            RunCursor::whole(Arc::clone(&piece.run), Source::Store(environment.store.clone())).await?;
         let entry = cursor.next().await?;
         let (universe, dead) = (piece.run.numbers.len(), Arc::clone(&piece.dead));
         inputs.push(Input { cursor, universe, ranks, dead, entry });
     }
-    let mut writer = RunWriter::new(home, numbers).await?;
+    let mut writer = RunWriter::new(environment, numbers).await?;
     let mut found = Vec::new();
     let mut terms = 0;
     while let Some(key) = inputs.iter().filter_map(|input| Some(&input.entry.as_ref()?.key)).min().cloned() {
@@ -71,7 +74,7 @@ pub(crate) async fn merge_runs(home: &Home, pieces: Vec<RunPiece>) -> Result<New
 /// The documents of a merged run.
 struct Merged {
     numbers: PackedNumbers,
-    /// For each input the new rank of every old one that is alive; of a dead one, the new rank of the next.
+    /// For each input, the new rank of every old one that is live; for a dead one, the new rank of the next.
     ranks: Vec<Packed<0>>,
 }
 
@@ -92,7 +95,7 @@ async fn merged_universe(pieces: &[RunPiece]) -> Result<Merged, Fault> {
         heads[index] = (pieces[index].run.numbers.get(old as usize + 1), old + 1);
         ranks[index].push(numbers.len() as u64);
         if !pieces[index].dead.contains(old) && !numbers.push(number) {
-            return Err(damaged("document that is alive in two runs"));
+            return Err(damaged("document that is live in two runs"));
         }
         passed += 1;
         if passed.is_multiple_of(DOCUMENTS_PER_TURN) {

@@ -1,30 +1,29 @@
-//! Numbers of runs, given once for ever.
+//! Run numbers, which are never reused.
 //!
 //! ```text
 //! number:8 = epoch of the partition's owner:4 · count:4
 //! ```
 //!
-//! Every opening of a partition has an epoch of its own, so work of an earlier opening that is still on its way writes
-//! and deletes rows of its own runs only. The rows of a run that no manifest names can always be deleted.
+//! Every opening of a partition has its own epoch, so jobs of an earlier opening that still run write and delete only
+//! rows of their own runs. The rows of a run that no manifest names can always be deleted.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bits of the count.
 const COUNT_BITS: u32 = 32;
 
-/// See the file's head. Shared by all indexes that one opening of a partition has or makes.
+/// Assigns run numbers. Shared by all indexes of one opening of a partition.
 #[derive(Debug)]
 pub(crate) struct RunNumbers {
     next: AtomicU64,
 }
 
 impl RunNumbers {
-    /// The numbers of an epoch, from its first on.
+    /// The numbers of an epoch, from the first.
     pub(crate) fn of_epoch(epoch: u32) -> RunNumbers {
         RunNumbers { next: AtomicU64::new(u64::from(epoch) << COUNT_BITS) }
     }
 
-    /// A number that nobody has.
     pub(crate) fn take(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }

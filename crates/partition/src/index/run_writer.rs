@@ -1,10 +1,10 @@
-//! Writes a run: terms in order become blocks, rows and ingests.
+//! Writes a run: sorted terms become blocks, rows and ingests.
 //!
-//! Rows are handed to the store a few megabytes at a time, so memory does not grow with the run. They are durable
-//! then, and kept once the manifest that names them is committed.
+//! Rows are ingested a few megabytes at a time, so memory does not grow with the run. They are then durable, and are
+//! kept once the manifest that names them is committed.
 
 use crate::index::block::{BlockBuilder, StoredPosting, seal};
-use crate::index::keeper::Home;
+use crate::index::index_writer::IndexEnvironment;
 use crate::index::memory::IndexMemory;
 use crate::index::merge::TERMS_PER_TURN;
 use crate::index::run::{Fences, NUMBERS_PER_ROW, Run, RunMeta, universe_rows, write_numbers};
@@ -16,19 +16,19 @@ use bytes::Bytes;
 use model::Fault;
 use std::sync::Arc;
 
-/// Bytes of rows that are handed to the store together.
+/// Bytes of rows per ingest.
 const PART_BYTES: usize = 8 << 20;
-/// Bytes after which a row with fences is closed.
+/// Size at which a row with fences is closed.
 const FENCE_ROW_BYTES: usize = 16 * 1024;
 
-/// A run that is durable but not yet named.
+/// A durable run that no manifest names yet.
 #[derive(Debug)]
 pub(crate) struct NewRun {
     pub(crate) run: Run,
     pub(crate) unnamed: UnnamedRun,
 }
 
-/// See the file's head.
+/// Writes the rows of a run from its terms in order.
 pub(crate) struct RunWriter {
     partition: PartitionId,
     id: u64,
@@ -47,12 +47,15 @@ pub(crate) struct RunWriter {
 }
 
 impl RunWriter {
-    pub(crate) async fn new(home: &Home, numbers: PackedNumbers) -> Result<RunWriter, Fault> {
-        let (partition, id) = (home.partition, home.run_numbers.take());
+    pub(crate) async fn new(
+        environment: &IndexEnvironment,
+        numbers: PackedNumbers,
+    ) -> Result<RunWriter, Fault> {
+        let (partition, id) = (environment.partition, environment.run_numbers.take());
         let mut writer = RunWriter {
             partition,
             id,
-            memory: Arc::clone(&home.memory),
+            memory: Arc::clone(&environment.memory),
             numbers: PackedNumbers::default(),
             block: BlockBuilder::default(),
             fences: Fences::default(),
@@ -62,7 +65,7 @@ impl RunWriter {
             part: Vec::new(),
             part_bytes: 0,
             size_bytes: 0,
-            unnamed: UnnamedRun::new(home.store.clone(), partition, id),
+            unnamed: UnnamedRun::new(environment.store.clone(), partition, id),
         };
         for row in 0..universe_rows(numbers.len()) {
             let mut payload = Vec::new();
@@ -73,7 +76,7 @@ impl RunWriter {
         Ok(writer)
     }
 
-    /// Adds a term, path and code; keys ascend, ranks too. Without any document it is left out.
+    /// Adds a term, path and code, in ascending order, with ascending ranks. A term without documents is left out.
     pub(crate) async fn term(&mut self, key: &[u8], ranks: &[u32]) -> Result<(), Fault> {
         if ranks.is_empty() {
             return Ok(());
@@ -99,7 +102,7 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Adds a row; tells its number.
+    /// Adds a row and returns its number.
     async fn row(&mut self, payload: &[u8]) -> Result<u32, Fault> {
         let number = self.rows;
         let row = seal(payload);
@@ -149,12 +152,15 @@ impl RunWriter {
 }
 
 /// Writes a segment as a run.
-pub(crate) async fn write_segment(home: &Home, segment: &Segment) -> Result<NewRun, Fault> {
+pub(crate) async fn write_segment(
+    environment: &IndexEnvironment,
+    segment: &Segment,
+) -> Result<NewRun, Fault> {
     let mut numbers = NumberPacker::default();
     segment.numbers().iter().for_each(|number| {
         numbers.push(number.raw());
     });
-    let mut writer = RunWriter::new(home, numbers.finish()).await?;
+    let mut writer = RunWriter::new(environment, numbers.finish()).await?;
     let mut key = Vec::new();
     let mut ranks = Vec::new();
     for field in 0..segment.field_count() {

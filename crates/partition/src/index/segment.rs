@@ -1,41 +1,42 @@
 //! A segment: the terms of some document versions in memory, immutable.
 //!
-//! Terms are sorted by path, then by code. All terms of a path stand together, so the path is kept once. The
-//! documents of a term are ranks in the segment's universe, its sorted document numbers; none kept means all.
+//! Terms are sorted by path, then by code. The terms of a path are contiguous, so the path is stored once. The
+//! documents of a term are ranks in the segment's universe, its sorted document numbers; an empty list means all of
+//! them.
 //!
-//! The terms are worked out when somebody asks for them: small segments of which several become one before that are
-//! never asked, and the documents of all of them are gone through once.
+//! The terms are computed when a reader needs them. Small segments are usually merged before that, so that the
+//! documents of all of them are processed once.
 
 use crate::index::code::{CodeRange, PRESENT};
 use crate::index::path::LOGICAL_PATH;
 use crate::index::ranks::Posting;
 use crate::index::rules::Rules;
-use crate::index::terms::{TermWalker, Version};
+use crate::index::terms::{DocumentVersion, TermWalker};
 use model::DocumentNumber;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Documents that one segment can hold. A rank has 16 bits, and the greatest means "none" while segments are merged.
+/// Maximum number of documents of a segment. A rank has 16 bits, and the greatest value means "none" during a merge.
 pub(crate) const SEGMENT_DOCUMENTS_MAX: usize = u16::MAX as usize;
 
-/// See the file's head.
+/// An immutable piece of the index in memory, with terms that are computed on demand.
 #[derive(Debug)]
 pub(crate) struct Segment {
     numbers: Box<[DocumentNumber]>,
     body: OnceLock<Body>,
-    /// What the terms are to be made of, until they are.
-    drafted: Mutex<Option<Drafted>>,
-    /// Bytes of that.
-    drafted_bytes: usize,
+    /// The versions, until the terms are computed.
+    pending: Mutex<Option<PendingVersions>>,
+    /// Bytes of the versions.
+    pending_bytes: usize,
 }
 
-/// Versions whose terms are not worked out yet, in the order of their numbers.
+/// Versions whose terms are not computed yet, in number order.
 #[derive(Debug)]
-struct Drafted {
+struct PendingVersions {
     rules: Arc<Rules>,
-    versions: Vec<Version>,
+    versions: Vec<DocumentVersion>,
 }
 
 /// The terms of a segment.
@@ -48,14 +49,14 @@ pub(crate) struct Body {
     ranks: Box<[u16]>,
 }
 
-/// Where the bytes and the terms of a path end; they begin where those of the path before end.
+/// The ends of the bytes and terms of a path; they start at the ends of the previous path.
 #[derive(Clone, Copy, Debug)]
 struct Field {
     path_end: u32,
     term_end: u32,
 }
 
-/// Where the code and the ranks of a term end.
+/// The ends of the code and ranks of a term.
 #[derive(Clone, Copy, Debug)]
 struct Term {
     code_end: u32,
@@ -63,50 +64,51 @@ struct Term {
 }
 
 impl Segment {
-    /// A segment of versions in the order of their numbers, each number once, at most [`SEGMENT_DOCUMENTS_MAX`].
-    pub(crate) fn drafted(rules: Arc<Rules>, versions: Vec<Version>) -> Segment {
+    /// A segment of versions in number order, with distinct numbers, at most [`SEGMENT_DOCUMENTS_MAX`].
+    pub(crate) fn pending(rules: Arc<Rules>, versions: Vec<DocumentVersion>) -> Segment {
         assert!(versions.len() <= SEGMENT_DOCUMENTS_MAX, "documents without a rank would be lost");
         debug_assert!(versions.is_sorted_by_key(|version| version.number));
-        let size = |version: &Version| version.document.bytes().len() + size_of::<Version>();
+        let size = |version: &DocumentVersion| version.document.bytes().len() + size_of::<DocumentVersion>();
         Segment {
             numbers: versions.iter().map(|version| version.number).collect(),
             body: OnceLock::new(),
-            drafted_bytes: versions.iter().map(size).sum(),
-            drafted: Mutex::new(Some(Drafted { rules, versions })),
+            pending_bytes: versions.iter().map(size).sum(),
+            pending: Mutex::new(Some(PendingVersions { rules, versions })),
         }
     }
 
-    /// The versions, as long as their terms are not worked out.
-    pub(crate) fn versions(&self) -> Option<(Arc<Rules>, Vec<Version>)> {
-        let drafted = self.lock();
-        drafted.as_ref().map(|drafted| (Arc::clone(&drafted.rules), drafted.versions.clone()))
+    /// The versions, unless their terms are computed.
+    pub(crate) fn versions(&self) -> Option<(Arc<Rules>, Vec<DocumentVersion>)> {
+        let pending = self.lock();
+        pending.as_ref().map(|pending| (Arc::clone(&pending.rules), pending.versions.clone()))
     }
 
-    /// Works the terms out, if nobody did so far.
-    pub(crate) fn settle(&self) {
+    /// Computes the terms, if that was not done before.
+    pub(crate) fn compute_terms(&self) {
         self.body();
     }
 
-    /// The terms, worked out if nobody did so far.
+    /// The terms, computed by the first call.
     pub(crate) fn body(&self) -> &Body {
         self.body.get_or_init(|| {
-            let drafted = self.lock().take();
-            drafted.map(|Drafted { rules, versions }| build_body(&rules, &versions)).unwrap_or_default()
+            let pending = self.lock().take();
+            pending
+                .map(|PendingVersions { rules, versions }| build_body(&rules, &versions))
+                .unwrap_or_default()
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Drafted>> {
-        self.drafted.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Option<PendingVersions>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The universe.
+    /// The universe: document numbers, ascending.
     pub(crate) fn numbers(&self) -> &[DocumentNumber] {
         &self.numbers
     }
 
-    /// Bytes of memory.
     pub(crate) fn size_bytes(&self) -> usize {
-        let body = self.body.get().map_or(self.drafted_bytes, Body::size_bytes);
+        let body = self.body.get().map_or(self.pending_bytes, Body::size_bytes);
         size_of::<Segment>() + size_of_val(&*self.numbers) + body
     }
 
@@ -137,15 +139,15 @@ impl Segment {
         if ranks.is_empty() { self.numbers.len() } else { ranks.len() }
     }
 
-    /// The terms of `path`, the mark of presence included; none if it has no field. `field` is where the path was
-    /// found in another segment, and becomes where it is in this one: documents of a container are mostly alike, and
-    /// so are the fields of its segments.
+    /// The terms of `path`, including the presence mark; empty if it has no field. `field` is where the path was found
+    /// in another segment and is set to where it is in this one: most documents of a container have the same paths,
+    /// and so have its segments.
     pub(crate) fn find_path(&self, path: &[u8], field: &mut usize) -> Range<usize> {
         let body = self.body();
         body.find_field(path, field).map_or(0..0, |found| body.terms_of(found))
     }
 
-    /// The term of `path` with this code; `field` as for [`Segment::find_path`].
+    /// The term of `path` with this code; `field` as in [`Segment::find_path`].
     pub(crate) fn find_term(&self, path: &[u8], code: &[u8], field: &mut usize) -> Option<usize> {
         let body = self.body();
         let terms = body.terms_of(body.find_field(path, field)?);
@@ -155,12 +157,12 @@ impl Segment {
         (first < terms.end && body.code(first) == code).then_some(first)
     }
 
-    /// The terms of `path` inside an interval of codes; `field` as for [`Segment::find_path`].
+    /// The terms of `path` in a range of codes; `field` as in [`Segment::find_path`].
     pub(crate) fn find_range(&self, path: &[u8], range: &CodeRange, field: &mut usize) -> Range<usize> {
         let body = self.body();
         let terms = self.find_path(path, field);
         let start = body.partition(terms.clone(), |code| range.is_before(code));
-        let end = body.partition(start..terms.end, |code| !range.is_behind(code));
+        let end = body.partition(start..terms.end, |code| !range.is_after(code));
         start..end
     }
 }
@@ -195,7 +197,7 @@ impl Body {
         start as usize..self.terms[term].rank_end as usize
     }
 
-    /// The field of a path, which is probably `probable`, and then becomes so.
+    /// The field of a path. `probable` is tried first and set to the result.
     fn find_field(&self, path: &[u8], probable: &mut usize) -> Option<usize> {
         if *probable < self.fields.len() && self.path(*probable) == path {
             return Some(*probable);
@@ -238,7 +240,7 @@ impl Body {
     }
 }
 
-/// Takes the terms of a segment in their order.
+/// Builds a segment from terms in order.
 #[derive(Default)]
 pub(crate) struct SegmentWriter {
     numbers: Vec<DocumentNumber>,
@@ -255,7 +257,7 @@ impl SegmentWriter {
         SegmentWriter { numbers, ..SegmentWriter::default() }
     }
 
-    /// Adds a term of the path that [`SegmentWriter::end_path`] will end; without any document it is left out.
+    /// Adds a term of the path that the next [`SegmentWriter::end_path`] ends. A term without documents is left out.
     pub(crate) fn term(&mut self, code: &[u8], ranks: &[u16]) {
         if ranks.is_empty() {
             return;
@@ -278,7 +280,7 @@ impl SegmentWriter {
 
     pub(crate) fn finish(mut self) -> Segment {
         let numbers = std::mem::take(&mut self.numbers).into();
-        Segment { numbers, body: self.body().into(), drafted: Mutex::default(), drafted_bytes: 0 }
+        Segment { numbers, body: self.body().into(), pending: Mutex::default(), pending_bytes: 0 }
     }
 
     fn body(self) -> Body {
@@ -292,51 +294,51 @@ impl SegmentWriter {
     }
 }
 
-/// Positions in a segment fit 32 bits: 65,536 documents of 2 MB could exceed them, but a batch is closed at a few
-/// megabytes and segments are merged and flushed by bytes too.
+/// Offsets in a segment fit in 32 bits: 65,536 documents of 2 MB could exceed them, but a batch is closed at a few
+/// megabytes, and segments are merged and flushed by bytes too.
 fn end(length: usize) -> u32 {
     debug_assert!(u32::try_from(length).is_ok());
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
-/// A term of one document in the making.
-struct Entry {
-    /// The first bytes of the code behind those that all codes of the path begin with: they decide most comparisons.
+/// A term of one document in a segment that is being built.
+struct FieldTerm {
+    /// The first bytes of the code after the common prefix of all codes of the path; they decide most comparisons.
     head: u64,
     start: u32,
     end: u32,
     rank: u16,
 }
 
-struct Draft {
+struct FieldBuilder {
     path: Vec<u8>,
-    entries: Vec<Entry>,
+    entries: Vec<FieldTerm>,
     present: Vec<u16>,
-    /// Bytes that all codes begin with alike.
-    alike: usize,
+    /// Length of the common prefix of all codes.
+    prefix_len: usize,
 }
 
-impl Draft {
-    fn new(path: &[u8], documents: usize) -> Draft {
-        Draft {
+impl FieldBuilder {
+    fn new(path: &[u8], documents: usize) -> FieldBuilder {
+        FieldBuilder {
             path: path.to_vec(),
             entries: Vec::with_capacity(documents),
             present: Vec::with_capacity(documents),
-            alike: usize::MAX,
+            prefix_len: usize::MAX,
         }
     }
 
-    /// Adds the term of a document whose code lies at the end of `codes`.
+    /// Adds the term of a document whose code is at the end of `codes`.
     fn push(&mut self, codes: &[u8], start: usize, rank: u16) {
         let code = &codes[start..];
-        self.alike = match self.entries.first() {
+        self.prefix_len = match self.entries.first() {
             Some(first) => {
                 let first = &codes[first.start as usize..first.end as usize];
-                common_length(&first[..self.alike.min(first.len())], code)
+                common_length(&first[..self.prefix_len.min(first.len())], code)
             }
             None => code.len(),
         };
-        self.entries.push(Entry { head: 0, start: end(start), end: end(codes.len()), rank });
+        self.entries.push(FieldTerm { head: 0, start: end(start), end: end(codes.len()), rank });
         if self.present.last() != Some(&rank) {
             self.present.push(rank);
         }
@@ -345,31 +347,32 @@ impl Draft {
 
 type Fields = HashMap<Vec<u8>, usize, foldhash::fast::RandomState>;
 
-/// The draft of a path, a new one at its first term.
-fn find_field(fields: &mut Fields, drafts: &mut Vec<Draft>, path: &[u8], documents: usize) -> usize {
+/// The index of the builder of a path, created at its first term.
+fn find_field(fields: &mut Fields, builders: &mut Vec<FieldBuilder>, path: &[u8], documents: usize) -> usize {
     if let Some(field) = fields.get(path) {
         return *field;
     }
-    drafts.push(Draft::new(path, documents));
-    fields.insert(path.to_vec(), drafts.len() - 1);
-    drafts.len() - 1
+    builders.push(FieldBuilder::new(path, documents));
+    fields.insert(path.to_vec(), builders.len() - 1);
+    builders.len() - 1
 }
 
-/// Works out the terms of versions.
-fn build_body(rules: &Rules, versions: &[Version]) -> Body {
+/// Computes the terms of versions.
+fn build_body(rules: &Rules, versions: &[DocumentVersion]) -> Body {
     // Codes are about as long as the documents.
     let mut codes = Vec::with_capacity(versions.iter().map(|version| version.document.bytes().len()).sum());
     let mut fields = Fields::default();
-    let mut drafts: Vec<Draft> = Vec::new();
+    let mut builders: Vec<FieldBuilder> = Vec::new();
     let mut walker = TermWalker::new(rules);
-    // Documents of a container are mostly alike: the next path is probably the one that came next in the last one.
+    // Most documents of a container have the same paths: the next path is probably the one that came next in the
+    // previous document.
     let mut sequence: Vec<usize> = Vec::new();
     for (rank, version) in (0..=u16::MAX).zip(versions) {
         let mut position = 0;
         walker.walk(version, |path, code| {
             let field = match sequence.get(position) {
-                Some(probable) if drafts[*probable].path == path => *probable,
-                Some(_) | None => find_field(&mut fields, &mut drafts, path, versions.len()),
+                Some(probable) if builders[*probable].path == path => *probable,
+                Some(_) | None => find_field(&mut fields, &mut builders, path, versions.len()),
             };
             match sequence.get_mut(position) {
                 Some(probable) => *probable = field,
@@ -378,53 +381,54 @@ fn build_body(rules: &Rules, versions: &[Version]) -> Body {
             position += 1;
             let start = codes.len();
             codes.extend_from_slice(code);
-            drafts[field].push(&codes, start, rank);
+            builders[field].push(&codes, start, rank);
         });
     }
-    drafts.sort_unstable_by(|left, right| left.path.cmp(&right.path));
+    builders.sort_unstable_by(|left, right| left.path.cmp(&right.path));
     let mut writer = SegmentWriter::new(versions.iter().map(|version| version.number).collect());
-    for draft in drafts {
-        write_draft(draft, &codes, &mut writer);
+    for builder in builders {
+        write_field(builder, &codes, &mut writer);
     }
     writer.body()
 }
 
-fn write_draft(mut draft: Draft, codes: &[u8], writer: &mut SegmentWriter) {
-    let alike = draft.alike;
-    let code = |entry: &Entry| &codes[entry.start as usize..entry.end as usize];
-    for entry in &mut draft.entries {
-        entry.head = head(&codes[entry.start as usize + alike..entry.end as usize]);
+fn write_field(mut builder: FieldBuilder, codes: &[u8], writer: &mut SegmentWriter) {
+    let prefix_len = builder.prefix_len;
+    let code = |entry: &FieldTerm| &codes[entry.start as usize..entry.end as usize];
+    for entry in &mut builder.entries {
+        entry.head = head(&codes[entry.start as usize + prefix_len..entry.end as usize]);
     }
-    // What the heads do not show, of codes whose heads are equal.
-    let tail = |entry: &Entry| codes.get(entry.start as usize + alike + HEAD_BYTES..entry.end as usize);
-    let length = |entry: &Entry| entry.end - entry.start;
-    draft.entries.sort_unstable_by(|left, right| {
+    // The rest of codes with equal heads.
+    let tail =
+        |entry: &FieldTerm| codes.get(entry.start as usize + prefix_len + HEAD_BYTES..entry.end as usize);
+    let length = |entry: &FieldTerm| entry.end - entry.start;
+    builder.entries.sort_unstable_by(|left, right| {
         left.head
             .cmp(&right.head)
             .then_with(|| tail(left).cmp(&tail(right)))
             .then_with(|| length(left).cmp(&length(right)))
             .then_with(|| left.rank.cmp(&right.rank))
     });
-    if draft.path != LOGICAL_PATH {
-        writer.term(PRESENT, &draft.present);
+    if builder.path != LOGICAL_PATH {
+        writer.term(PRESENT, &builder.present);
     }
-    let is_same = |left: &Entry, right: &Entry| {
+    let is_same = |left: &FieldTerm, right: &FieldTerm| {
         left.head == right.head && length(left) == length(right) && tail(left) == tail(right)
     };
-    let mut ranks = Vec::with_capacity(draft.entries.len());
-    for group in draft.entries.chunk_by(is_same) {
+    let mut ranks = Vec::with_capacity(builder.entries.len());
+    for group in builder.entries.chunk_by(is_same) {
         ranks.clear();
         ranks.extend(group.iter().map(|entry| entry.rank));
         ranks.dedup();
         writer.term(code(&group[0]), &ranks);
     }
-    writer.end_path(&draft.path);
+    writer.end_path(&builder.path);
 }
 
-/// Bytes that a head shows.
+/// Bytes of a code in its head.
 const HEAD_BYTES: usize = 8;
 
-/// The first bytes as a number that sorts as they do.
+/// The first bytes as a number with the same order.
 pub(crate) fn head(code: &[u8]) -> u64 {
     match code.first_chunk::<HEAD_BYTES>() {
         Some(first) => u64::from_be_bytes(*first),
@@ -436,7 +440,7 @@ pub(crate) fn head(code: &[u8]) -> u64 {
     }
 }
 
-/// Bytes with which both begin.
+/// Length of the common prefix of both.
 pub(crate) fn common_length(left: &[u8], right: &[u8]) -> usize {
     let mut length = 0;
     for (left, right) in left.chunks_exact(HEAD_BYTES).zip(right.chunks_exact(HEAD_BYTES)) {
@@ -462,11 +466,11 @@ fn a_term_is_found_wherever_its_field_was_before() {
     }
     let segment = writer.finish();
     for before in 0..5 {
-        for (place, path) in paths.iter().enumerate() {
+        for (index, path) in paths.iter().enumerate() {
             for (term, code) in codes.iter().enumerate() {
                 let mut field = before;
                 let found = segment.find_term(path, code, &mut field);
-                assert_eq!((found, field), (Some(place * codes.len() + term), place));
+                assert_eq!((found, field), (Some(index * codes.len() + term), index));
             }
             assert_eq!(segment.find_term(path, b"12345679", &mut before.clone()), None);
             assert_eq!(segment.find_path(path, &mut before.clone()).len(), codes.len());
@@ -475,34 +479,34 @@ fn a_term_is_found_wherever_its_field_was_before() {
     }
 }
 
-/// Codes of a path are sorted whatever they have in common, and each is one term.
+/// Codes of a path are sorted whatever prefix they share, and each is one term.
 #[test]
 fn terms_are_sorted_whatever_their_codes_have_in_common() {
     let tails: [&[u8]; 7] =
         [b"b", b"", b"\0", b"\0\0\0\0\0\0\0\0", b"\0\0\0\0\0\0\0", b"abcdefghij", b"abcdefghi"];
-    for alike in [0, 1, 7, 8, 9, 30] {
+    for prefix_len in [0, 1, 7, 8, 9, 30] {
         for seed in 0..7_usize.pow(4) {
-            let mut draft = Draft::new(b"p", 4);
+            let mut builder = FieldBuilder::new(b"p", 4);
             let mut codes = Vec::new();
             let mut expected: std::collections::BTreeMap<Vec<u8>, Vec<u16>> = Default::default();
             for rank in 0..4_u16 {
                 let tail = tails[seed / 7_usize.pow(u32::from(rank)) % 7];
-                let code = [&vec![7; alike], tail].concat();
+                let code = [&vec![7; prefix_len], tail].concat();
                 let start = codes.len();
                 codes.extend_from_slice(&code);
-                draft.push(&codes, start, rank);
+                builder.push(&codes, start, rank);
                 expected.entry(code).or_default().push(rank);
             }
             let mut writer = SegmentWriter::new((1..=5).filter_map(DocumentNumber::from_raw).collect());
-            write_draft(draft, &codes, &mut writer);
+            write_field(builder, &codes, &mut writer);
             let segment = writer.finish();
-            // Behind the mark of presence.
+            // After the presence mark.
             let found = segment.terms(0).skip(1).map(|term| {
                 let mut ranks = Vec::new();
                 segment.posting(term).for_each(5, |rank| ranks.push(u16::try_from(rank).unwrap_or(u16::MAX)));
                 (segment.code(term).to_vec(), ranks)
             });
-            assert!(found.eq(expected), "{alike} {seed}");
+            assert!(found.eq(expected), "{prefix_len} {seed}");
         }
     }
 }

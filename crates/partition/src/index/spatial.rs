@@ -1,9 +1,10 @@
-//! Terms of geometries: the cells that one lies in, under a path of their own; and the cells that a query asks for.
+//! Spatial terms: the cells that a geometry intersects, under a path of their own, and the cells that a query looks
+//! up.
 //!
-//! What is a geometry, and what of the sphere is near it, `eval` says: a value that the functions do not take for a
-//! geometry has no cells, since for them it is undefined. A geometry of a kind that the policy does not name lies in
-//! the sphere, like one that is everywhere: every query looks there. So a query finds all that its function can be true
-//! for, and others, which it looks at; that holds in planes too, whose coordinates the functions take for degrees.
+//! `eval` decides what is a geometry and what is near it. A value that its functions do not accept as a geometry has
+//! no cells, because they return undefined for it. A geometry of a kind that the policy does not name gets the cell of
+//! the whole sphere, which every query looks up. A query therefore finds every document for which its function can be
+//! true, and others, which it checks. That also holds for planes, whose coordinates the functions treat as degrees.
 
 use crate::index::cells::{Cell, cover_document, cover_query};
 use crate::index::lookup::Lookup;
@@ -15,10 +16,10 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 use value::{JSON_DEPTH_MAX, Kind, ValueRef};
 
-/// The member of a geometry that holds nothing but numbers.
+/// The member of a geometry that contains only numbers.
 const COORDINATES: &str = "coordinates";
 
-/// Appends what decides the terms of an index: equal bytes for indexes that make the same terms.
+/// Appends the properties that determine the terms of an index: equal bytes for indexes with the same terms.
 pub(crate) fn encode_terms(index: &SpatialIndex, out: &mut Encoder) {
     index.path.encode_place(out);
     let mut types: Vec<u8> = index.types.iter().map(|kind| kind.tag()).collect();
@@ -26,7 +27,7 @@ pub(crate) fn encode_terms(index: &SpatialIndex, out: &mut Encoder) {
     out.bytes(&types);
 }
 
-/// Whether an index has the geometries at a path.
+/// Whether the index contains the geometries at a path.
 pub(crate) fn is_at(index: &SpatialIndex, path: &IndexPath) -> bool {
     let mut wanted = index.path.segments.iter();
     let (mut differs, mut goes_on) = (false, false);
@@ -40,7 +41,7 @@ pub(crate) fn is_at(index: &SpatialIndex, path: &IndexPath) -> bool {
     !differs && wanted.next().is_none() && (index.path.end == IndexEnd::Below || !goes_on)
 }
 
-/// Hands the terms of all geometries of a document that an index has to `take`.
+/// Calls `take` with the terms of all indexed geometries of a document.
 pub(crate) fn walk(index: &SpatialIndex, root: ValueRef<'_>, take: &mut impl FnMut(&[u8], &[u8])) {
     let mut walk = Walk { index, steps: Vec::new(), take };
     walk.follow(&index.path.segments, root);
@@ -53,7 +54,7 @@ struct Walk<'a, Take> {
 }
 
 impl<'a, Take: FnMut(&[u8], &[u8])> Walk<'a, Take> {
-    /// Goes to the place that the policy names.
+    /// Descends to the path that the policy names.
     fn follow(&mut self, segments: &'a [IndexSegment], value: ValueRef<'a>) {
         let Some((first, rest)) = segments.split_first() else {
             return self.arrive(value, JSON_DEPTH_MAX);
@@ -73,7 +74,7 @@ impl<'a, Take: FnMut(&[u8], &[u8])> Walk<'a, Take> {
         }
     }
 
-    /// Takes the geometry at a place, and those below it.
+    /// Processes the geometry at a path and those below it.
     fn arrive(&mut self, value: ValueRef<'a>, levels_left: usize) {
         let Some(levels_left) = levels_left.checked_sub(1) else {
             return;
@@ -115,7 +116,7 @@ impl<'a, Take: FnMut(&[u8], &[u8])> Walk<'a, Take> {
         self.steps.pop();
     }
 
-    /// Takes a geometry; tells whether the value is one.
+    /// Processes a geometry. Returns whether the value is one.
     fn geometry(&mut self, value: ValueRef<'_>) -> bool {
         let Some(outline) = Outline::read(value) else {
             return false;
@@ -131,7 +132,7 @@ impl<'a, Take: FnMut(&[u8], &[u8])> Walk<'a, Take> {
     }
 }
 
-/// The kind that a policy can name; several points are points to it, and several lines are lines.
+/// The kind that a policy can name; a multi-point counts as a point and a multi-line as a line.
 fn kind_of(geometry: ValueRef<'_>) -> Option<SpatialType> {
     match geometry.member("type")?.as_str()? {
         "Point" | "MultiPoint" => Some(SpatialType::Point),
@@ -142,8 +143,8 @@ fn kind_of(geometry: ValueRef<'_>) -> Option<SpatialType> {
     }
 }
 
-/// The documents that may have a geometry at the path within so many metres of this one; nothing if those are all, or if
-/// it is no geometry.
+/// The documents that may have a geometry at the path within a distance in metres of this one. Returns `None` if that
+/// could be all documents, or if the value is not a geometry.
 pub fn near(path: &IndexPath, geometry: ValueRef<'_>, metres: f64) -> Option<Lookup> {
     let outline = Outline::read(geometry)?;
     let cells = cover_query(&outline, angle_of_metres(metres));
@@ -248,7 +249,7 @@ mod tests {
         assert!(near(&spatial_path(&["loc"]), far.as_ref(), 3e7).is_none());
     }
 
-    /// A small generator of numbers; the same seed gives the same case.
+    /// A small seeded generator of numbers.
     struct Random(u64);
 
     impl Random {
@@ -262,7 +263,7 @@ mod tests {
         }
     }
 
-    /// Degrees around a place, often such as the edges of faces and cells have.
+    /// Degrees around a position, often those of the edges of faces and cells.
     fn position(random: &mut Random, (longitude, latitude): (f64, f64), spread: f64) -> (f64, f64) {
         let snap = |degrees: f64, step: f64| (degrees / step).round() * step;
         let longitude = (longitude + spread * random.unit() + 540.0).rem_euclid(360.0) - 180.0;
@@ -284,7 +285,7 @@ mod tests {
             let count = 3 + random.below(4);
             let mut ring = list(random, count);
             if random.below(4) > 0 {
-                // Mostly simple rings: by the angle around the middle, either way.
+                // Mostly simple rings: points sorted by the angle around the centre, in either direction.
                 ring.sort_by(|one, other| {
                     let angle = |at: &[f64; 2]| (at[1] - middle.1).atan2(at[0] - middle.0);
                     angle(one).total_cmp(&angle(other))
@@ -318,7 +319,8 @@ mod tests {
         codes.iter().any(|code| parts.iter().any(|part| is_in(part, code)))
     }
 
-    /// What the functions say of two geometries: metres apart, whether one meets the other, whether it lies in it.
+    /// The results of the functions for two geometries: distance in metres, whether they intersect, whether one is
+    /// within the other.
     fn said(left: &Value, right: &Value) -> (f64, bool, bool) {
         #[derive(Debug)]
         struct Still;

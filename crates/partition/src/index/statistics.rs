@@ -1,8 +1,8 @@
 //! Statistics for the choice of an access path: how many documents a lookup finds, how many values a path has.
 //!
-//! They are the same for the same documents, however these lie in pieces: documents that are dead are not counted, a
-//! value that several pieces have counts once, and counts of single terms are exact. What they cost is bounded by the
-//! largest number that matters to the caller: counting ends there.
+//! They are the same for the same documents, whatever the pieces: dead documents are not counted, a value in several
+//! pieces counts once, and counts of single terms are exact. Their cost is bounded by the largest number that matters
+//! to the caller, where counting ends.
 
 use crate::index::code::CodeRange;
 use crate::index::counts::{Detail, Live};
@@ -11,12 +11,12 @@ use crate::index::leaf::Leaf;
 use crate::index::lookup::Lookup;
 use crate::index::path::IndexPath;
 use crate::index::piece::Piece;
-use crate::index::reader::{IndexReader, alarmed};
+use crate::index::reader::{IndexReader, report_damage};
 use kv::Direction;
 use model::Fault;
 use std::ops::Bound;
 
-/// Values between two looks at other tasks.
+/// Values between two yields.
 const VALUES_AT_A_TIME: u64 = 1024;
 
 /// The values of one path, or those between two key codes.
@@ -24,9 +24,9 @@ const VALUES_AT_A_TIME: u64 = 1024;
 pub struct ValueRange {
     /// The path.
     pub path: IndexPath,
-    /// From here.
+    /// The lower bound.
     pub low: Bound<Vec<u8>>,
-    /// Up to here.
+    /// The upper bound.
     pub high: Bound<Vec<u8>>,
 }
 
@@ -82,16 +82,16 @@ impl Lookup {
 }
 
 impl IndexReader {
-    /// An upper bound of the documents that a lookup finds, and `max` if there are more: exact for one term or one range
-    /// of values, the least of the members for a conjunction, their sum for a disjunction. Only documents of `live`
-    /// count, or all that are not dead.
+    /// An upper bound of the documents that a lookup finds, or `max` if there are more. It is exact for one term or
+    /// one range of values, the minimum of the members for a conjunction, their sum for a disjunction. Only documents
+    /// of `live` count, or all that are not dead.
     pub async fn count_bound(
         &self,
         lookup: &Lookup,
         live: Option<&Documents>,
         max: u64,
     ) -> Result<u64, Fault> {
-        alarmed(&self.alarm, self.count_bound_unwatched(lookup, live, max).await)
+        report_damage(&self.damage_signal, self.count_bound_unwatched(lookup, live, max).await)
     }
 
     async fn count_bound_unwatched(
@@ -101,7 +101,7 @@ impl IndexReader {
         max: u64,
     ) -> Result<u64, Fault> {
         let mut leaves = lookup.leaves()?;
-        // Of a conjunction no more than the least member matters.
+        // Of a conjunction no more than the smallest member matters.
         let is_conjunction = lookup.is_and_of_leaves();
         let mut counts = Vec::with_capacity(leaves.len());
         let mut most = max;
@@ -137,8 +137,8 @@ impl IndexReader {
         Ok(count)
     }
 
-    /// The different values in some ranges, and `max` if there are more. Only values of documents of `live` count, or of
-    /// all that are not dead.
+    /// The number of different values in some ranges, or `max` if there are more. Only values of documents of `live`
+    /// count, or of all that are not dead.
     pub async fn value_count(
         &self,
         ranges: &[ValueRange],
@@ -160,8 +160,8 @@ impl IndexReader {
         Ok(count)
     }
 
-    /// A number that [`IndexReader::value_count`] never exceeds, without going through any value. It depends on how
-    /// documents lie in pieces, so it may save counting, but not decide by itself.
+    /// A number that [`IndexReader::value_count`] never exceeds, without reading any value. It depends on the pieces,
+    /// so it may save counting but must not decide by itself.
     pub fn value_bound(&self, ranges: &[ValueRange]) -> u64 {
         let of_range = |range: &ValueRange| {
             let (codes, mut field) = (range.codes(), 0);
@@ -169,7 +169,7 @@ impl IndexReader {
                 Piece::Segment(piece) => {
                     piece.segment.find_range(range.path.code(), &codes, &mut field).len() as u64
                 }
-                // Each value of a path that no array is on has a document of its own.
+                // Each value of a path without arrays has a document of its own.
                 Piece::Run(piece) if !range.path.has_elements() => piece.run.numbers.len() as u64,
                 Piece::Run(_) => u64::MAX,
             };
@@ -181,7 +181,7 @@ impl IndexReader {
 
 #[cfg(test)]
 impl IndexReader {
-    /// Checks the count of a lookup that finds so many documents, and the same count up to `most`.
+    /// Checks the count of a lookup that finds `found` documents, and the same count up to `most`.
     pub(crate) async fn check_count(&self, lookup: &Lookup, found: u64, most: u64) {
         let bound = self.count_bound(lookup, None, u64::MAX).await.unwrap();
         assert!(bound >= found, "{lookup:?}");

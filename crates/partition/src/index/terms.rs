@@ -1,28 +1,28 @@
-//! From a document version to its terms: the logical key, a code for every value at an indexed path, tuples, cells.
+//! The terms of a document version: the logical key, a code for every value at an indexed path, tuples, cells.
 //!
-//! Says which terms there are; knows nothing of the pieces they end up in.
+//! Knows nothing of the pieces that contain the terms.
 
 use crate::index::code::{TUPLE_CUT, TUPLE_WHOLE, write_code, write_tuple_member};
 use crate::index::computed::Calculator;
 use crate::index::path::{LOGICAL_PATH, PathCode};
-use crate::index::rules::{Place, Rules, TIME};
+use crate::index::rules::{PolicyCursor, Rules, TIME};
 use crate::index::spatial;
 use bytes::Bytes;
 use model::DocumentNumber;
 use plan::SYSTEM_PROPERTIES;
 use value::{Document, JSON_DEPTH_MAX, Kind, PropertyPath, Value, ValueRef, WALK_DEPTH_MAX};
 
-/// A document version that is to be indexed.
+/// A document version to be indexed.
 #[derive(Clone, Debug)]
-pub(crate) struct Version {
+pub(crate) struct DocumentVersion {
     pub(crate) number: DocumentNumber,
-    /// Effective key and partition key code: what its record's key begins with behind the container.
+    /// Effective key and partition key code: the record key after the container and before the id.
     pub(crate) logical: Bytes,
     pub(crate) ts: u64,
     pub(crate) document: Document,
 }
 
-/// Walks documents and hands each of their terms, path and code, to `take`.
+/// Walks documents and calls `take` with each of their terms, path and code.
 pub(crate) struct TermWalker<'a> {
     rules: &'a Rules,
     path: PathCode,
@@ -35,8 +35,8 @@ impl<'a> TermWalker<'a> {
         TermWalker { rules, path: PathCode::default(), code: Vec::new(), calculator: Calculator::new() }
     }
 
-    /// All terms of a version, some perhaps several times.
-    pub(crate) fn walk(&mut self, version: &Version, mut take: impl FnMut(&[u8], &[u8])) {
+    /// All terms of a version; some may be repeated.
+    pub(crate) fn walk(&mut self, version: &DocumentVersion, mut take: impl FnMut(&[u8], &[u8])) {
         take(LOGICAL_PATH, &version.logical);
         if !self.rules.indexes() {
             return;
@@ -56,15 +56,21 @@ impl<'a> TermWalker<'a> {
         }
     }
 
-    fn member(&mut self, place: Place, name: &str, value: ValueRef<'_>, take: &mut impl FnMut(&[u8], &[u8])) {
+    fn member(
+        &mut self,
+        cursor: PolicyCursor,
+        name: &str,
+        value: ValueRef<'_>,
+        take: &mut impl FnMut(&[u8], &[u8]),
+    ) {
         let back = self.path.enter_name(name);
-        self.value(self.rules.member(place, name), value, JSON_DEPTH_MAX, take);
+        self.value(self.rules.member(cursor, name), value, JSON_DEPTH_MAX, take);
         self.path.leave(back);
     }
 
     fn value(
         &mut self,
-        place: Place,
+        cursor: PolicyCursor,
         value: ValueRef<'_>,
         levels_left: usize,
         take: &mut impl FnMut(&[u8], &[u8]),
@@ -73,18 +79,18 @@ impl<'a> TermWalker<'a> {
         if self.path.is_too_long() || levels_left == 0 {
             return;
         }
-        if self.rules.is_indexed(place) {
+        if self.rules.is_indexed(cursor) {
             self.code.clear();
             write_code(value, kind, &mut self.code);
             take(self.path.closed(), &self.code);
         }
         let is_container = kind == Kind::Array || kind == Kind::Object;
-        if !is_container || !self.rules.leads_on(place) {
+        if !is_container || !self.rules.may_index_below(cursor) {
             return;
         }
         if kind == Kind::Array {
             let back = self.path.enter_elements();
-            let below = self.rules.elements(place);
+            let below = self.rules.elements(cursor);
             for element in value.elements() {
                 self.value(below, element, levels_left - 1, take);
             }
@@ -92,22 +98,26 @@ impl<'a> TermWalker<'a> {
         } else {
             for (name, member) in value.members() {
                 let back = self.path.enter_name(name);
-                self.value(self.rules.member(place, name), member, levels_left - 1, take);
+                self.value(self.rules.member(cursor, name), member, levels_left - 1, take);
                 self.path.leave(back);
             }
         }
     }
 
-    /// The terms of computed properties, and their values in the order of the rules.
-    fn computed(&mut self, version: &Version, take: &mut impl FnMut(&[u8], &[u8])) -> Vec<Option<Value>> {
+    /// The terms of computed properties. Returns their values in the order of the rules.
+    fn computed(
+        &mut self,
+        version: &DocumentVersion,
+        take: &mut impl FnMut(&[u8], &[u8]),
+    ) -> Vec<Option<Value>> {
         let rules = self.rules;
         let mut values = Vec::with_capacity(rules.computed().len());
-        for (property, place) in rules.computed() {
+        for (property, cursor) in rules.computed() {
             let value = self.calculator.value(property, version.document.root());
             if let Some(value) = &value {
                 let back = self.path.enter_computed(&property.name);
-                // What is computed can be deeper than what is stored.
-                self.value(*place, value.as_ref(), WALK_DEPTH_MAX, take);
+                // A computed value can be nested deeper than a stored one.
+                self.value(*cursor, value.as_ref(), WALK_DEPTH_MAX, take);
                 self.path.leave(back);
             }
             values.push(value);
@@ -118,7 +128,7 @@ impl<'a> TermWalker<'a> {
     /// One tuple per composite index; a missing member is undefined, and its tuple is indexed too.
     fn composites(
         &mut self,
-        version: &Version,
+        version: &DocumentVersion,
         ts: ValueRef<'_>,
         computed: &[Option<Value>],
         take: &mut impl FnMut(&[u8], &[u8]),
@@ -140,7 +150,7 @@ impl<'a> TermWalker<'a> {
     }
 }
 
-/// What a path leads to in the value of the computed property that it begins with.
+/// The value at a path that starts with a computed property.
 fn below<'v>(value: Option<&'v Value>, path: &PropertyPath) -> Option<ValueRef<'v>> {
     path.segments().skip(1).try_fold(value?.as_ref(), ValueRef::member)
 }

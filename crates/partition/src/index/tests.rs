@@ -1,12 +1,11 @@
-//! The index against a naive model: random documents, overwrites, deletes and policies; every lookup and walk.
+//! Compares the index with a naive model: random documents, overwrites, deletes and policies; every lookup and walk.
 //!
-//! The model keeps documents as JSON and answers by looking at all of them, with code of its own for paths and
-//! policies.
+//! The model stores documents as JSON and answers by scanning all of them, with its own code for paths and policies.
 
+use crate::index::index_writer::{Changes, IndexEnvironment, IndexWriter, InstallBatch, Prepared};
 use crate::index::jobs::delete_rows;
-use crate::index::keeper::{Changes, Home, Keeper, Prepared};
 use crate::index::rules::Rules;
-use crate::index::terms::Version;
+use crate::index::terms::DocumentVersion;
 use crate::index::{
     Coverage, Detail, IndexMemory, IndexOptions, IndexPath, IndexReader, Lookup, PathStep, ValueTest, Verdict,
 };
@@ -22,7 +21,9 @@ use std::ops::Bound;
 use std::sync::Arc;
 use value::{Document, PropertyPath, Value, encode_key_value};
 
-/// A small generator of numbers; the same seed gives the same case.
+/// More values than any case has at a path.
+const VALUES_MAX: usize = 100_000;
+/// A small seeded generator of numbers.
 struct Random(u64);
 
 impl Random {
@@ -122,7 +123,7 @@ fn code(value: &Json) -> Vec<u8> {
     code
 }
 
-/// The code as a term has it.
+/// The code as it is in a term.
 fn term_code(value: &Json) -> Vec<u8> {
     let mut code = code(value);
     match value {
@@ -211,7 +212,7 @@ impl NaivePolicy {
 struct Case {
     random: Random,
     policy: NaivePolicy,
-    keeper: Keeper,
+    index_writer: IndexWriter,
     documents: BTreeMap<u64, Naive>,
     number_last: u64,
     store: Store,
@@ -238,27 +239,26 @@ impl Case {
         };
         let store = Store::memory(&SPACES, CommitMode::Inline);
         let partition = PartitionId { container: ContainerNumber(1), ordinal: PartitionOrdinal(3) };
-        let run_numbers = Arc::new(crate::index::RunNumbers::of_epoch(1));
-        let home = Home {
+        let environment = IndexEnvironment {
             store: store.clone(),
             partition,
             memory: IndexMemory::new(options),
-            run_numbers,
+            run_numbers: Arc::new(crate::index::RunNumbers::of_epoch(1)),
             metrics: PartitionMetrics::default(),
         };
-        let mut keeper = Keeper::new(home, rules, Lsn(0));
-        keeper.complete().await;
-        Case { random, policy, keeper, documents: BTreeMap::new(), number_last: 0, store }
+        let mut index_writer = IndexWriter::new(environment, rules, Lsn(0));
+        index_writer.complete().await;
+        Case { random, policy, index_writer, documents: BTreeMap::new(), number_last: 0, store }
     }
 
-    /// Takes what a job has made, as the writer does.
+    /// Installs the result of a job, as the writer does.
     async fn finish_job(&mut self) {
-        self.keeper.event().await;
-        if let Some(crate::index::InstallBatch { batch, named, installed }) = self.keeper.install_batch() {
+        self.index_writer.next_event().await;
+        if let Some(InstallBatch { batch, named, installed }) = self.index_writer.install_batch() {
             self.store.submit(&self.store.lane(), batch, Durability::Sync).await.unwrap();
             named.into_iter().for_each(crate::index::UnnamedRun::keep);
-            for run in self.keeper.installed(installed).await {
-                delete_rows(&self.store, self.keeper.partition(), run, None).await.unwrap();
+            for run in self.index_writer.installed(installed).await {
+                delete_rows(&self.store, self.index_writer.partition(), run, None).await.unwrap();
             }
         }
     }
@@ -287,25 +287,25 @@ impl Case {
             let naive = Naive { partition_key, ts: 1000 + self.random.next() % 5, body };
             let document = Document::from_json(naive.body.to_string().as_bytes()).unwrap();
             let version =
-                Version { number: number(counter), logical: naive.logical(), ts: naive.ts, document };
+                DocumentVersion { number: number(counter), logical: naive.logical(), ts: naive.ts, document };
             changes.insert(number(counter), Some(version));
             self.documents.insert(counter, naive);
         }
-        let prepared = Prepared::new(self.keeper.rules(), changes);
-        let lsn = self.keeper.lsn.next();
-        self.keeper.apply(prepared, lsn).await;
-        if self.random.below(3) == 0 && self.keeper.is_busy() {
+        let prepared = Prepared::new(self.index_writer.rules(), changes);
+        let lsn = self.index_writer.lsn.next();
+        self.index_writer.apply(prepared, lsn).await;
+        if self.random.below(3) == 0 && self.index_writer.is_busy() {
             self.finish_job().await;
         }
     }
 
     async fn reader(&self) -> IndexReader {
         IndexReader {
-            pieces: self.keeper.pieces(),
-            rules: Arc::clone(self.keeper.rules()),
+            pieces: self.index_writer.pieces(),
+            rules: Arc::clone(self.index_writer.rules()),
             view: self.store.view().await.unwrap(),
-            memory: Arc::clone(self.keeper.memory()),
-            alarm: Arc::clone(self.keeper.alarm()),
+            memory: Arc::clone(self.index_writer.memory()),
+            damage_signal: Arc::clone(self.index_writer.damage_signal()),
         }
     }
 
@@ -362,7 +362,7 @@ impl Case {
                     let expected = self.holders(&steps, inside);
                     return (Lookup::Range { path, low: low.clone(), high: high.clone() }, expected);
                 }
-                // Some are left open, though the code would tell.
+                // Some are left undecided, although the code would decide.
                 let is_even = |code: &[u8]| code.iter().fold(0, |sum, byte| sum ^ byte) % 2 == 0;
                 let test = ValueTest::new(move |code| match (code.len() % 5, is_even(code)) {
                     (0, _) => Verdict::Unknown,
@@ -424,7 +424,7 @@ impl Case {
         }
     }
 
-    /// Documents with a value at an indexed place whose whole code is wanted.
+    /// Documents with a value at an indexed path whose complete code is wanted.
     fn holders(&self, steps: &Steps, wanted: impl Fn(&Vec<u8>) -> bool) -> BTreeSet<u64> {
         if !self.policy.is_indexed(steps) {
             return BTreeSet::new();
@@ -494,6 +494,7 @@ impl Case {
         let mut counts = reader.walk(&path, direction, from, within.as_ref()).await.unwrap();
         let mut found = Vec::new();
         while let Some(step) = walk.next().await.unwrap() {
+            assert!(found.len() < VALUES_MAX, "the walk does not end");
             assert!(step.numbers.is_sorted());
             let detail = *self.random.pick(&[Detail::Count, Detail::Ends, Detail::Numbers]);
             let counted = counts.next_counted(|_, _| detail).await.unwrap().unwrap();
@@ -525,7 +526,7 @@ impl Case {
         assert_eq!(found, expected, "{steps:?} {direction:?}");
     }
 
-    /// Tuples come in the order of their members, each in its direction, up to the first one that is cut.
+    /// Tuples come in the order of their members, each in its direction, up to the first truncated one.
     async fn check_composite(&mut self) {
         for members in self.policy.composites.clone() {
             let mut expected: BTreeMap<Vec<u8>, BTreeSet<u64>> = BTreeMap::new();
@@ -542,6 +543,7 @@ impl Case {
             let mut walk = reader.walk(&path, Direction::Forward, None, None).await.unwrap();
             let mut found = Vec::new();
             while let Some(step) = walk.next().await.unwrap() {
+                assert!(found.len() < VALUES_MAX, "the walk does not end");
                 assert_eq!(step.is_cut, step.code.last() == Some(&1));
                 found.push((step.code, step.numbers.into_iter().map(DocumentNumber::counter).collect()));
             }
@@ -592,7 +594,7 @@ async fn lookups_and_walks_are_those_of_a_naive_model() {
             case.write_batch().await;
             case.check().await;
         }
-        runs += case.keeper.runs().len();
+        runs += case.index_writer.runs().len();
     }
     assert!(runs > 4, "some of it must be on disk");
 }

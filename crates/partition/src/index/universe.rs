@@ -1,4 +1,4 @@
-//! The documents of a piece: their numbers, ascending. The place of one is its rank.
+//! The universe of a piece: its document numbers, ascending. The index of a number is its rank.
 //!
 //! Segments list them, runs have them packed.
 
@@ -6,12 +6,10 @@ use crate::index::packed::{Packed, Packer};
 use crate::index::ranks;
 use model::DocumentNumber;
 
-/// Document numbers in few bits.
 pub(crate) type PackedNumbers = Packed<1>;
-/// Packs document numbers.
 pub(crate) type NumberPacker = Packer<1>;
 
-/// See the file's head.
+/// The document numbers of a piece, listed or packed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Universe<'a> {
     Listed(&'a [DocumentNumber]),
@@ -26,7 +24,7 @@ impl<'a> Universe<'a> {
         }
     }
 
-    /// The document with a rank.
+    /// The document number of a rank.
     pub(crate) fn get(self, rank: u32) -> Option<DocumentNumber> {
         match self {
             Universe::Listed(numbers) => numbers.get(rank as usize).copied(),
@@ -34,7 +32,7 @@ impl<'a> Universe<'a> {
         }
     }
 
-    /// The rank of a document.
+    /// The rank of a document number.
     pub(crate) fn rank(self, number: DocumentNumber) -> Option<u32> {
         let rank = match self {
             Universe::Listed(numbers) => numbers.binary_search(&number).ok(),
@@ -43,7 +41,7 @@ impl<'a> Universe<'a> {
         rank.map(ranks::count)
     }
 
-    /// The first rank of a document with this number or a greater one.
+    /// The first rank with this number or a greater one.
     pub(crate) fn rank_from(self, number: DocumentNumber) -> u32 {
         ranks::count(match self {
             Universe::Listed(numbers) => numbers.partition_point(|known| *known < number),
@@ -51,15 +49,15 @@ impl<'a> Universe<'a> {
         })
     }
 
-    /// The first rank of a document with a greater number.
-    pub(crate) fn rank_behind(self, number: DocumentNumber) -> u32 {
+    /// The first rank with a greater number.
+    pub(crate) fn rank_after(self, number: DocumentNumber) -> u32 {
         ranks::count(match self {
             Universe::Listed(numbers) => numbers.partition_point(|known| *known <= number),
             Universe::Packed(numbers) => numbers.first_from(number.raw() + 1),
         })
     }
 
-    /// Whether a number lies between the first and the last.
+    /// Whether a number is between the first and the last.
     pub(crate) fn spans(self, number: DocumentNumber) -> bool {
         match self {
             Universe::Listed(numbers) => {
@@ -73,7 +71,6 @@ impl<'a> Universe<'a> {
         }
     }
 
-    /// All numbers, ascending.
     pub(crate) fn iter(self) -> impl Iterator<Item = DocumentNumber> + 'a {
         (0..ranks::count(self.len())).filter_map(move |rank| self.get(rank))
     }

@@ -1,6 +1,6 @@
 //! A walk over the values at a path, merged over all pieces by code.
 
-use crate::index::block::Entry;
+use crate::index::block::TermEntry;
 use crate::index::code::{CodeRange, is_cut};
 use crate::index::counts::{Counted, Detail, Live};
 use crate::index::dead::DeadSet;
@@ -8,8 +8,8 @@ use crate::index::documents::Documents;
 use crate::index::path::IndexPath;
 use crate::index::piece::{Piece, RunPiece, SegmentPiece};
 use crate::index::ranks::Posting;
-use crate::index::reader::{IndexReader, alarmed};
-use crate::index::run_cursor::{RunCursor, Sieve, Source};
+use crate::index::reader::{IndexReader, report_damage};
+use crate::index::run_cursor::{RunCursor, Source, TermFilter};
 use crate::index::segment::head;
 use crate::index::universe::Universe;
 use kv::Direction;
@@ -19,32 +19,32 @@ use std::ops::Range;
 use std::sync::Arc;
 use tokio::sync::Notify;
 
-/// See the file's head.
+/// Returns the values at a path in order, with their documents.
 pub struct TermWalk {
     path: IndexPath,
     direction: Direction,
-    /// Bytes that all codes of the walk begin with alike.
-    alike: usize,
+    /// Length of the common prefix of all codes of the walk.
+    prefix_len: usize,
     cursors: Vec<PieceCursor>,
-    alarm: Arc<Notify>,
+    damage_signal: Arc<Notify>,
 }
 
 /// One value and the documents that have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WalkStep {
-    /// Key code of the value, or the beginning of it.
+    /// Key code of the value, or a prefix of it.
     pub code: Vec<u8>,
-    /// Whether the code is only the beginning: the documents then have different values that begin with it.
+    /// Whether the code is truncated: the documents may have different values with this prefix.
     pub is_cut: bool,
     /// The documents, ascending.
     pub numbers: Vec<DocumentNumber>,
 }
 
-/// The terms of one piece that are still to come.
+/// The remaining terms of one piece.
 struct PieceCursor {
     terms: Terms,
     within: Option<Arc<RoaringBitmap>>,
-    /// The first bytes of the next code that may differ from others; they decide most comparisons.
+    /// The first bytes of the next code after the common prefix; they decide most comparisons.
     head: u64,
 }
 
@@ -62,7 +62,7 @@ impl TermWalk {
         within: Option<Documents>,
     ) -> Result<TermWalk, Fault> {
         let range = Arc::new(range);
-        let alike = range.alike();
+        let prefix_len = range.prefix_len();
         let mut field = 0;
         let mut cursors = Vec::with_capacity(reader.pieces.len());
         let mut ranks = within.map(|within| within.ranks.into_iter());
@@ -85,22 +85,28 @@ impl TermWalk {
                 }
             };
             let mut cursor = PieceCursor { terms, within, head: 0 };
-            cursor.look(&path, direction, alike);
+            cursor.look(&path, direction, prefix_len);
             if !cursor.is_at_end() {
                 cursors.push(cursor);
             }
         }
-        Ok(TermWalk { path, direction, alike, cursors, alarm: Arc::clone(&reader.alarm) })
+        Ok(TermWalk {
+            path,
+            direction,
+            prefix_len,
+            cursors,
+            damage_signal: Arc::clone(&reader.damage_signal),
+        })
     }
 
     /// The next value that has documents.
     pub async fn next(&mut self) -> Result<Option<WalkStep>, Fault> {
         let step = self.next_unwatched().await;
-        alarmed(&self.alarm, step)
+        report_damage(&self.damage_signal, step)
     }
 
     async fn next_unwatched(&mut self) -> Result<Option<WalkStep>, Fault> {
-        let (path, direction, alike) = (&self.path, self.direction, self.alike);
+        let (path, direction, prefix_len) = (&self.path, self.direction, self.prefix_len);
         let mut passed = 0_usize;
         while let Some((head, code)) = next_code(&self.cursors, path, direction) {
             let mut numbers = Vec::new();
@@ -108,7 +114,7 @@ impl TermWalk {
             for cursor in &mut self.cursors {
                 if cursor.head == head && cursor.code(path, direction) == Some(&code) {
                     cursor.take(direction, &mut numbers).await?;
-                    cursor.look(path, direction, alike);
+                    cursor.look(path, direction, prefix_len);
                     has_ended |= cursor.is_at_end();
                 }
             }
@@ -120,7 +126,7 @@ impl TermWalk {
                 let is_cut = is_cut(path, &code);
                 return Ok(Some(WalkStep { code, is_cut, numbers }));
             }
-            // Where few documents are wanted, most values have none of them.
+            // If few documents are wanted, most values have none of them.
             passed += 1;
             if passed.is_multiple_of(PASSED_AT_A_TIME) {
                 tokio::task::yield_now().await;
@@ -129,21 +135,21 @@ impl TermWalk {
         Ok(None)
     }
 
-    /// The next value that has documents, with no more said about them than `detail` asks for of its code; the second
-    /// argument is whether the code is cut.
+    /// The next value that has documents, with the detail that `detail` returns for its code; its second argument is
+    /// whether the code is truncated.
     pub async fn next_counted(
         &mut self,
         detail: impl Fn(&[u8], bool) -> Detail,
     ) -> Result<Option<Counted>, Fault> {
         let step = self.next_counted_unwatched(detail).await;
-        alarmed(&self.alarm, step)
+        report_damage(&self.damage_signal, step)
     }
 
     async fn next_counted_unwatched(
         &mut self,
         detail: impl Fn(&[u8], bool) -> Detail,
     ) -> Result<Option<Counted>, Fault> {
-        let (path, direction, alike) = (&self.path, self.direction, self.alike);
+        let (path, direction, prefix_len) = (&self.path, self.direction, self.prefix_len);
         let mut passed = 0_usize;
         while let Some((head, code)) = next_code(&self.cursors, path, direction) {
             let is_cut = is_cut(path, &code);
@@ -153,7 +159,7 @@ impl TermWalk {
             for cursor in &mut self.cursors {
                 if cursor.head == head && cursor.code(path, direction) == Some(&counted.code) {
                     cursor.count(direction, detail, &mut counted).await?;
-                    cursor.look(path, direction, alike);
+                    cursor.look(path, direction, prefix_len);
                     has_ended |= cursor.is_at_end();
                 }
             }
@@ -164,7 +170,7 @@ impl TermWalk {
                 counted.numbers.sort_unstable();
                 return Ok(Some(counted));
             }
-            // Where few documents are wanted, most values have none of them.
+            // If few documents are wanted, most values have none of them.
             passed += 1;
             if passed.is_multiple_of(PASSED_AT_A_TIME) {
                 tokio::task::yield_now().await;
@@ -174,12 +180,12 @@ impl TermWalk {
     }
 }
 
-/// Values without documents that are passed over before others may go first.
+/// Values without documents that are skipped before the task yields.
 const PASSED_AT_A_TIME: usize = 1024;
-/// Documents of a term that are looked at one by one to find out whether it may be passed.
-const SIFTED_MAX: usize = 8;
+/// Maximum number of documents of a term that are tested to decide whether it is skipped.
+const TESTED_DOCUMENTS_MAX: usize = 8;
 
-/// The code that comes first, and its head.
+/// The smallest next code and its head.
 fn next_code(cursors: &[PieceCursor], path: &IndexPath, direction: Direction) -> Option<(u64, Vec<u8>)> {
     let first = cursors.iter().min_by(|left, right| {
         let codes = || left.code(path, direction).cmp(&right.code(path, direction));
@@ -200,26 +206,28 @@ impl PieceCursor {
         }
     }
 
-    /// Takes the head of the next code.
+    /// Sets the head of the next code.
     #[inline]
-    fn look(&mut self, path: &IndexPath, direction: Direction, alike: usize) {
+    fn look(&mut self, path: &IndexPath, direction: Direction, prefix_len: usize) {
         if self.within.is_some() {
-            self.sift(direction);
+            self.skip_unwanted(direction);
         }
         let code = self.code(path, direction);
-        self.head = code.and_then(|code| code.get(alike..)).map_or(0, head);
+        self.head = code.and_then(|code| code.get(prefix_len..)).map_or(0, head);
     }
 
-    /// Passes terms of a segment that have none of the documents that are wanted, a bounded number. Those of a run are
-    /// left out when they are read.
-    fn sift(&mut self, direction: Direction) {
+    /// Skips a bounded number of terms of a segment that have no wanted documents. Those of a run are left out when
+    /// they are read.
+    fn skip_unwanted(&mut self, direction: Direction) {
         let (Terms::Segment { piece, terms }, Some(within)) = (&mut self.terms, &self.within) else {
             return;
         };
         for _ in 0..PASSED_AT_A_TIME {
             let Some(term) = next_term(terms, direction) else { return };
             let Posting::Short(ranks) = piece.segment.posting(term) else { return };
-            if ranks.len() > SIFTED_MAX || ranks.iter().any(|rank| within.contains(u32::from(*rank))) {
+            if ranks.len() > TESTED_DOCUMENTS_MAX
+                || ranks.iter().any(|rank| within.contains(u32::from(*rank)))
+            {
                 return;
             }
             pass_term(terms, direction);
@@ -236,7 +244,7 @@ impl PieceCursor {
         }
     }
 
-    /// Adds the live documents of the next term, and goes on.
+    /// Adds the live documents of the next term and advances.
     async fn take(&mut self, direction: Direction, numbers: &mut Vec<DocumentNumber>) -> Result<(), Fault> {
         let within = self.within.as_deref();
         match &mut self.terms {
@@ -267,7 +275,7 @@ impl PieceCursor {
         Ok(())
     }
 
-    /// Counts the live documents of the next term, and goes on.
+    /// Counts the live documents of the next term and advances.
     async fn count(
         &mut self,
         direction: Direction,
@@ -324,14 +332,13 @@ fn take_posting(
     });
 }
 
-/// The terms of a path in a run, inside a range of codes.
+/// The terms of a path in a run, within a range of codes.
 pub(crate) struct RunTerms {
     cursor: RunCursor,
     direction: Direction,
     path: IndexPath,
     range: Arc<CodeRange>,
-    /// The next one.
-    entry: Option<Entry>,
+    entry: Option<TermEntry>,
 }
 
 impl RunTerms {
@@ -345,12 +352,12 @@ impl RunTerms {
         within: Option<&Arc<RoaringBitmap>>,
     ) -> Result<RunTerms, Fault> {
         let (run, source) = (Arc::clone(&piece.run), source.clone());
-        let sieve = within.map(|within| Sieve {
+        let filter = within.map(|within| TermFilter {
             path: path.clone(),
             range: Arc::clone(range),
             within: Arc::clone(within),
         });
-        let cursor = RunCursor::seek(run, source, direction, path, range, sieve).await?;
+        let cursor = RunCursor::seek(run, source, direction, path, range, filter).await?;
         let (path, range) = (path.clone(), Arc::clone(range));
         let mut terms = RunTerms { cursor, direction, path, range, entry: None };
         terms.advance().await?;
@@ -358,7 +365,7 @@ impl RunTerms {
     }
 
     /// The next term, without its documents.
-    pub(crate) fn peek(&self) -> Option<&Entry> {
+    pub(crate) fn peek(&self) -> Option<&TermEntry> {
         self.entry.as_ref()
     }
 
@@ -371,20 +378,20 @@ impl RunTerms {
         Ok(Some((code, posting)))
     }
 
-    /// Goes past the next term; tells how many documents it has, the dead ones among them.
+    /// Skips the next term. Returns the number of its documents, including dead ones.
     pub(crate) async fn pass(&mut self) -> Result<u64, Fault> {
         let Some(entry) = self.entry.take() else { return Ok(0) };
         self.advance().await?;
         Ok(entry.count)
     }
 
-    /// Goes to the next entry inside the range.
+    /// Advances to the next entry within the range.
     async fn advance(&mut self) -> Result<(), Fault> {
         while let Some(entry) = self.cursor.next().await? {
             match (entry.key.strip_prefix(self.path.code()), self.direction) {
                 (Some(code), Direction::Forward) if self.range.is_before(code) => {}
-                (Some(code), Direction::Backward) if self.range.is_behind(code) => {}
-                (Some(code), _) if self.range.is_before(code) || self.range.is_behind(code) => return Ok(()),
+                (Some(code), Direction::Backward) if self.range.is_after(code) => {}
+                (Some(code), _) if self.range.is_before(code) || self.range.is_after(code) => return Ok(()),
                 (Some(_), _) => {
                     self.entry = Some(entry);
                     return Ok(());

@@ -1,4 +1,4 @@
-//! What the writer does for consumers of the log: knows how far each has read, and drops what all have.
+//! The writer's work for consumers of the log: their positions, and trimming of what all have read.
 
 use super::{BATCH_BYTES_MAX, Writer};
 use crate::history::HistoryEntry;
@@ -10,16 +10,16 @@ use bytes::Bytes;
 use kv::{Batch, Direction, ScanLimit, View};
 use model::{Fault, Lsn};
 
-/// Log rows that one trim looks at.
+/// Log rows per trim.
 const TRIM_ROWS_MAX: usize = 4096;
 
 impl Writer {
-    /// A consumer has read up to a position.
+    /// Saves that a consumer has read up to a position.
     pub(super) async fn set_consumer(&mut self, name: String, lsn: Lsn) -> Result<(), Fault> {
-        self.wake().await?;
+        self.ensure_view().await?;
         let mut batch = Batch::default();
         let mut head = None;
-        // From here on replaced versions keep their entries for this consumer: trimming has to come by again.
+        // From now on replaced versions keep their entries for this consumer, so the log must be trimmed again.
         let first = LogPosition::start_of(lsn.next());
         if first < self.state.head.trimmed {
             self.state.head.trimmed = first;
@@ -31,23 +31,23 @@ impl Writer {
         Ok(())
     }
 
-    /// Saves how far the expiry rows were written anew.
+    /// Saves the progress of rewriting the expiry rows.
     pub(super) async fn save_checkpoint(&mut self, row: Bytes) -> Result<(), Fault> {
-        self.wake().await?;
+        self.ensure_view().await?;
         let mut batch = Batch::default();
         batch.put(META, keyspace::reschedule_key(self.id), row);
         self.commit_alone(batch, None).await.map_err(commit_fault)
     }
 
-    /// Drops log entries of deletions and of replaced versions that nobody needs any more. Looks at a bounded number
+    /// Deletes log entries of deletions and of replaced versions that are not needed any more. Reads a bounded number
     /// of entries and returns whether there are more.
     pub(super) async fn trim(&mut self) -> Result<bool, Fault> {
-        self.wake().await?;
-        // Also where nobody writes, an index build that failed is tried again.
+        self.ensure_view().await?;
+        // A failed index build is retried also if nothing is written.
         self.check_policy();
         let view = self.store.view().await.map_err(read_fault)?;
         let more_history = self.trim_history(&view).await?;
-        // Without an index there may still be one on disk that needs the log.
+        // If no index is open, there may be one on disk that needs the log.
         let Some(needed) = self.index.log_needed(self.state.head.lsn) else { return Ok(more_history) };
         let end = self.lsn_consumed().min(needed).min(self.state.head.lsn).next();
         let range = keyspace::log_range(self.id, self.state.head.trimmed, end);
@@ -68,13 +68,13 @@ impl Writer {
         Ok(chunk.more || more_history)
     }
 
-    /// Drops the history that is older than the container asks for, a bounded number of entries; returns whether there
-    /// may be more.
+    /// Deletes a bounded number of history entries that are older than the retention. Returns whether there may be
+    /// more.
     async fn trim_history(&mut self, view: &View) -> Result<bool, Fault> {
         let retention = self.shape.load().history_seconds;
         let now = self.clock.now();
         let head = &self.state.head;
-        // Without a retention everything goes; what is below a gap is of no use to anybody.
+        // Without a retention everything is deleted: history before a gap is useless.
         let end = LogPosition::start_of(head.lsn.next());
         let range = keyspace::history_range(self.id, head.history_trimmed, end);
         let limit = ScanLimit { rows: TRIM_ROWS_MAX, bytes: BATCH_BYTES_MAX };
@@ -105,13 +105,13 @@ impl Writer {
         Ok(more)
     }
 
-    /// Log entries at or below are read by every consumer; without any, all are.
+    /// Log entries up to this LSN were read by every consumer; without consumers, all entries.
     pub(super) fn lsn_consumed(&self) -> Lsn {
         self.consumers.values().min().copied().unwrap_or(Lsn(u64::MAX - 1))
     }
 }
 
-/// The keys of the entries that tell nothing of what is stored.
+/// The keys of entries that say nothing about stored documents.
 async fn unneeded(
     id: PartitionId,
     has_consumers: bool,
@@ -129,7 +129,7 @@ async fn unneeded(
             versions.push((key, entry.number, at));
         }
     }
-    // Without consumers the entry of a replaced version goes with the version, and none is ever left.
+    // Without consumers the entry of a replaced version is deleted with the version, so there are none.
     if !has_consumers {
         return Ok(unneeded);
     }

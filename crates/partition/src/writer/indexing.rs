@@ -1,11 +1,11 @@
-//! What the writer does about the index: opens it, commits what it saves, publishes it. What comes next in its life is
-//! decided in `index/life.rs`.
+//! The writer's work for the index: opening it, committing manifests, publishing it. The transitions between the
+//! states of an index are in `index/life.rs`.
 
 use super::Writer;
-use super::recovery::Doubt;
+use super::recovery::BatchFailure;
 use crate::head::Head;
 use crate::index::{
-    self, BuildStart, Fingerprint, IndexNews, IndexReader, InstallBatch, Keeper, UnnamedRun, drop_run,
+    self, BuildStart, Fingerprint, IndexEvent, IndexReader, IndexWriter, InstallBatch, UnnamedRun, drop_run,
     is_damage,
 };
 use crate::keyspace::{self, META};
@@ -16,12 +16,12 @@ use model::Fault;
 use std::sync::Arc;
 
 impl Writer {
-    /// Opens the index that is stored, or makes it anew. Without one the partition serves all the same.
+    /// Opens the stored index, or rebuilds it. Without an index the partition serves requests by scans.
     pub(super) async fn open_index(&mut self, view: &View, head: &Head) -> Result<(), Fault> {
         let rules = Arc::clone(&self.shape.load().rules);
         self.index.begin_opening();
-        let home = self.index.home().clone();
-        match index::open(home, Arc::clone(&rules), view, head, &self.spec.range).await {
+        let environment = self.index.environment().clone();
+        match index::open(environment, Arc::clone(&rules), view, head, &self.spec.range).await {
             Ok(opened) => {
                 if opened.is_manifest_stale {
                     let mut batch = self.manifest_deletion(view).await?;
@@ -30,9 +30,9 @@ impl Writer {
                     deleted.map_err(commit_fault)?;
                 }
                 self.drop_runs(opened.strays);
-                // Nothing can fail from here on: an opening that fails has no job under way.
+                // Nothing can fail after this: an opening that fails has no running job.
                 let start = BuildStart { lsn: head.lsn, documents: head.documents };
-                self.index.opened(opened.keeper, &rules, start).await;
+                self.index.opened(opened.index_writer, &rules, start).await;
                 Ok(())
             }
             Err(fault) if is_damage(&fault) => {
@@ -51,7 +51,7 @@ impl Writer {
         }
     }
 
-    /// Before the runs of a manifest that is not used any more are deleted, the manifest goes with all dead sets.
+    /// A batch that deletes the manifest and all dead sets, to be committed before the runs are deleted.
     async fn manifest_deletion(&mut self, view: &View) -> Result<Batch, Fault> {
         let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
         let range = keyspace::all_dead_range(self.id);
@@ -63,48 +63,48 @@ impl Writer {
         Ok(batch)
     }
 
-    /// Takes what the doubtful batches have left in `view` into the index.
-    pub(super) async fn settle_index(&mut self, view: &View, head: &Head) -> Result<(), Fault> {
-        if self.index.is_doubtful() {
+    /// Applies to the index what batches with an unknown outcome have left in `view`.
+    pub(super) async fn catch_up_index(&mut self, view: &View, head: &Head) -> Result<(), Fault> {
+        if self.index.needs_reopen() {
             return self.open_index(view, head).await;
         }
-        let Some(keeper) = self.index.keeper_mut() else { return Ok(()) };
-        match index::catch_up(keeper, view, self.id).await {
+        let Some(index_writer) = self.index.index_writer_mut() else { return Ok(()) };
+        match index::catch_up(index_writer, view, self.id).await {
             Err(fault) if is_damage(&fault) => self.open_index(view, head).await,
             other => other.map(drop),
         }
     }
 
-    /// Begins to build an index for the policy of now, unless there is one or one is being built.
+    /// Starts to build an index for the current policy, unless there is one or one is being built.
     pub(super) fn check_policy(&mut self) {
         let shape = self.shape.load();
-        // Nearly always; every batch comes by here.
+        // The usual case; this runs for every batch.
         if !self.index.leads_to(shape.rules.fingerprint()) {
             self.index.change_policy(&shape.rules, self.build_start(), self.ambient.now_ms());
         }
     }
 
-    /// Where a build that begins now begins.
+    /// The starting point of a build that starts now.
     fn build_start(&self) -> BuildStart {
         BuildStart { lsn: self.published.load().lsn, documents: self.state.head.documents }
     }
 
-    /// Something has happened to the index or to the one in the making.
-    pub(super) fn hear(&mut self, news: IndexNews) {
-        let changes_readers = matches!(news, IndexNews::Index(_));
+    /// Handles an event of the serving index or of a build.
+    pub(super) fn on_index_event(&mut self, event: IndexEvent) {
+        let changes_readers = matches!(event, IndexEvent::Writer(_));
         let rules = Arc::clone(&self.shape.load().rules);
-        self.index.hear(news, &rules, self.build_start(), self.ambient.now_ms());
+        self.index.on_event(event, &rules, self.build_start(), self.ambient.now_ms());
         if changes_readers {
             self.republish();
         }
     }
 
-    /// Takes over what waits for a moment without batches in flight.
+    /// Installs what waits for a moment without batches in flight.
     pub(super) async fn take_over(&mut self) {
-        if let Err(fault) = self.wake().await {
+        if let Err(fault) = self.ensure_view().await {
             tracing::warn!(event = "index_swap_delayed", partition = ?self.id, cause = %fault, "the index swap waits for the store");
-            self.index.distrust();
-            self.doubt = Some(Doubt::Unknown);
+            self.index.require_reopen();
+            self.failure = Some(BatchFailure::Unknown);
             return;
         }
         if let Some(built) = self.index.take_built() {
@@ -118,8 +118,8 @@ impl Writer {
         }
     }
 
-    /// Puts an index that was built in the place of the one that serves, and its manifest in the place of the other.
-    async fn swap(&mut self, mut built: Keeper) -> Result<(), Fault> {
+    /// Replaces the serving index and its manifest by an index that was built.
+    async fn swap(&mut self, mut built: IndexWriter) -> Result<(), Fault> {
         let view = self.store.view().await.map_err(read_fault)?;
         index::catch_up(&mut built, &view, self.id).await?;
         let mut batch = self.manifest_deletion(&view).await?;
@@ -132,22 +132,22 @@ impl Writer {
         Ok(())
     }
 
-    /// Makes new runs a part of the index. If that fails, nobody knows which manifest is on disk, and the index is
-    /// opened again.
+    /// Adds new runs to the index. If that fails, it is unknown which manifest is on disk, and the index is opened
+    /// again.
     async fn install(&mut self) {
-        let Some(keeper) = self.index.keeper_mut() else { return };
-        let Some(InstallBatch { batch, named, installed }) = keeper.install_batch() else { return };
+        let Some(index_writer) = self.index.index_writer_mut() else { return };
+        let Some(InstallBatch { batch, named, installed }) = index_writer.install_batch() else { return };
         if let Err(fault) = self.save(batch, named).await {
             tracing::warn!(event = "index_install_failed", partition = ?self.id, cause = %fault, "the manifest of new index runs was not committed");
             return;
         }
-        let Some(keeper) = self.index.keeper_mut() else { return };
-        let replaced = keeper.installed(installed).await;
+        let Some(index_writer) = self.index.index_writer_mut() else { return };
+        let replaced = index_writer.installed(installed).await;
         self.drop_runs(replaced);
         self.republish();
     }
 
-    /// Commits a manifest, with the runs that it names first.
+    /// Commits a manifest together with the runs that it names.
     async fn save(&mut self, batch: Batch, named: Vec<UnnamedRun>) -> Result<(), CommitFault> {
         self.index.begin_saving();
         let committed = self.commit_alone(batch, None).await;
@@ -159,7 +159,7 @@ impl Writer {
         committed
     }
 
-    /// Lets readers see the state at `view`, which the index has reached.
+    /// Publishes the state at `view`, which the index has reached.
     pub(super) fn publish(&self, view: View, head: &Head) -> Arc<Published> {
         let reader = self.reader(&view);
         let published = Arc::new(Published::new(
@@ -174,7 +174,7 @@ impl Writer {
         published
     }
 
-    /// The pieces of the index have changed, but not what they say: lets readers have the new ones.
+    /// Publishes changed pieces of the index at the same state.
     pub(super) fn republish(&self) {
         let published = self.published.load_full();
         if let Some(view) = &published.view {
@@ -192,44 +192,44 @@ impl Writer {
                 has_ended: false,
             }));
         } else {
-            self.rest_published();
+            self.publish_without_view();
         }
     }
 
-    /// Readers have to ask for a view.
-    pub(super) fn rest_published(&self) {
+    /// Publishes that there is no view: readers have to request one from the writer.
+    pub(super) fn publish_without_view(&self) {
         let published = self.published.load_full();
         let (lsn, counts, policy) = (published.lsn, published.counts, self.policy());
         let lane = self.lane.clone();
         let has_ended = self.has_ended;
         let index_pieces = self.index_pieces();
-        let resting =
-            Published { view: None, index: None, policy, index_pieces, lsn, counts, lane, has_ended };
-        self.published.store(Arc::new(resting));
+        let idle = Published { view: None, index: None, policy, index_pieces, lsn, counts, lane, has_ended };
+        self.published.store(Arc::new(idle));
     }
 
     fn index_pieces(&self) -> usize {
-        self.index.keeper().map_or(0, Keeper::piece_count)
+        self.index.index_writer().map_or(0, IndexWriter::piece_count)
     }
 
     fn policy(&self) -> Option<Fingerprint> {
-        self.index.keeper().map(|keeper| keeper.rules().fingerprint())
+        self.index.index_writer().map(|index_writer| index_writer.rules().fingerprint())
     }
 
     fn reader(&self, view: &View) -> Option<IndexReader> {
-        self.index.keeper().map(|keeper| IndexReader {
-            pieces: keeper.pieces(),
-            rules: Arc::clone(keeper.rules()),
+        self.index.index_writer().map(|index_writer| IndexReader {
+            pieces: index_writer.pieces(),
+            rules: Arc::clone(index_writer.rules()),
             view: view.clone(),
-            memory: Arc::clone(keeper.memory()),
-            alarm: Arc::clone(keeper.alarm()),
+            memory: Arc::clone(index_writer.memory()),
+            damage_signal: Arc::clone(index_writer.damage_signal()),
         })
     }
 }
 
-/// The batch that names `runs` was committed or not. If it was refused, they are dropped and delete their rows.
+/// Keeps `runs` if the batch that names them was or may have been committed. Otherwise they delete their rows when
+/// they are dropped.
 fn keep_named(runs: Vec<UnnamedRun>, committed: &Result<(), CommitFault>) {
-    let is_unknown = committed.as_ref().is_err_and(|fault| Doubt::of(fault) == Doubt::Unknown);
+    let is_unknown = committed.as_ref().is_err_and(|fault| BatchFailure::of(fault) == BatchFailure::Unknown);
     if is_unknown || committed.is_ok() {
         runs.into_iter().for_each(UnnamedRun::keep);
     }

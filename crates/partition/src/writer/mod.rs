@@ -1,32 +1,32 @@
-//! The one writer of a partition: gathers what waits, decides, commits, publishes, answers.
+//! The single writer of a partition: gathers waiting transactions, evaluates, commits, publishes, answers.
 //!
-//! While a batch is on its way to the disk the next one gathers. An answer, a refusal included, is sent when the
-//! state it rests on is durable. If a batch fails, every later one of this writer fails too (the store's lane sees
-//! to that), the writer reads its head again and goes on from what is really there. What is really there is known
-//! only when the store was reopened: until then the writer refuses, since a batch whose outcome is unknown may
-//! still come to light, with LSNs and numbers in it that must not be given twice.
+//! While a batch is in flight, the next one is gathered. An answer, also a refusal, is sent when the state it is based
+//! on is durable. If a batch fails, every later batch of this writer fails too, because the store's lane is broken.
+//! The writer then reads its head again and continues from the stored state. If the outcome of a batch is unknown, the
+//! writer refuses requests until the store was reopened: the batch may still appear, with LSNs and numbers that must
+//! not be assigned twice.
 
 mod consumers;
 mod ending;
 mod indexing;
 mod recovery;
 
-use self::recovery::Doubt;
+use self::recovery::BatchFailure;
 use crate::cache::RecordCache;
 use crate::carryover::Carryover;
 use crate::clock::PartitionClock;
 use crate::evaluate::evaluate;
 use crate::head::Head;
-use crate::index::{Changes, Home, IndexLife, IndexProgress, Keeper, Prepared, RunNumbers};
+use crate::index::{Changes, IndexEnvironment, IndexLife, IndexProgress, IndexWriter, Prepared, RunNumbers};
 use crate::keyspace::{self, EXPIRY, META, PartitionId, RECORDS};
 use crate::log::load_consumers;
 use crate::owner::Claim;
-use crate::partition::{Executed, IdleClose, PartitionSpec, Surroundings, Unexecuted};
+use crate::partition::{Executed, IdleClose, PartitionEnvironment, PartitionSpec, Unexecuted};
 use crate::published::Published;
 use crate::record::Record;
 use crate::shape::CurrentShape;
 use crate::staging::{Context, TRANSACTION_BYTES_MAX};
-use crate::state::{BatchNumber, Rows, State};
+use crate::state::{BatchNumber, Rows, WriterState};
 use crate::verdicts::{Decided, answer, full_fault, is_shrinking};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
@@ -40,33 +40,33 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
-/// Transactions of one batch.
+/// Limit of the transactions of one batch.
 const BATCH_TRANSACTIONS_MAX: usize = 256;
 /// Bytes of rows after which a batch is closed.
 const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
-// A batch is closed only after the transaction that fills it, and the head comes on top.
+// A batch is closed after the transaction that fills it, and the head is added.
 const _: () = assert!(BATCH_BYTES_MAX + TRANSACTION_BYTES_MAX + HEAD_BYTES_MAX <= kv::BATCH_BYTES_MAX);
-/// Bytes of the head row with its key, at most.
+/// Maximum size of the head row with its key.
 const HEAD_BYTES_MAX: usize = 1024;
-/// Batches on their way to the disk.
+/// Limit of the batches in flight.
 const BATCHES_IN_FLIGHT_MAX: usize = 2;
-/// Transactions that make a batch of their own worth while beside one on its way; fewer wait for that one, since every
-/// batch costs a head row, a segment of the index and a publication.
-const BESIDE_ANOTHER_MIN: usize = 16;
-/// An idle writer gives its view back after this time: an open view stops version cleanup of the whole store.
+/// Waiting transactions that justify another batch while one is in flight. Fewer wait for it, because every batch
+/// costs a head row, an index segment and a publication.
+const CONCURRENT_BATCH_MIN: usize = 16;
+/// An idle writer releases its view after this time, because an open view stops version cleanup of the whole store.
 const VIEW_IDLE_MAX: Duration = Duration::from_secs(1);
 
-/// Where the answer to a transaction goes.
+/// The channel for the answer to a transaction.
 pub(crate) type Reply = oneshot::Sender<Result<Executed, Unexecuted>>;
 
-/// What a writer can be asked.
+/// Commands of a writer.
 pub(crate) enum Command {
     Execute {
         transaction: Transaction,
         reply: Reply,
     },
-    /// A reader wants the latest durable state and none is published.
-    Wake {
+    /// A reader needs the latest durable state and none is published.
+    View {
         reply: oneshot::Sender<Result<Arc<Published>, Fault>>,
     },
     SetConsumer {
@@ -77,7 +77,7 @@ pub(crate) enum Command {
     Trim {
         reply: oneshot::Sender<Result<bool, Fault>>,
     },
-    /// How far the expiry rows were written anew.
+    /// Saves the progress of rewriting the expiry rows.
     Checkpoint {
         row: Bytes,
         reply: oneshot::Sender<Result<(), Fault>>,
@@ -87,23 +87,23 @@ pub(crate) enum Command {
     Close {
         reply: oneshot::Sender<Result<(), Fault>>,
     },
-    /// Nobody has used the partition for a while.
+    /// The partition was not used for a while.
     CloseIdle {
         reply: oneshot::Sender<Result<IdleClose, Fault>>,
     },
 }
 
-/// A batch on its way to the disk.
+/// A submitted batch that is not committed yet.
 struct InFlight {
     number: BatchNumber,
     commit: Pin<Box<dyn Future<Output = Result<View, CommitFault>> + Send>>,
     head: Head,
     decided: Vec<Decided>,
-    /// The records it changes, as it leaves them.
+    /// The record rows that it writes.
     records: Vec<(Bytes, Option<Bytes>)>,
-    /// What it does to the index.
+    /// Its changes of the index.
     indexed: Option<Prepared>,
-    /// The first second at which something of it expires.
+    /// The first second at which one of its documents expires.
     expiry: Option<u64>,
 }
 
@@ -119,33 +119,33 @@ pub(crate) struct Writer {
     clock: Arc<PartitionClock>,
     carryover: Arc<Carryover>,
     published: Arc<ArcSwap<Published>>,
-    state: State,
-    /// What shows that the partition is this writer's.
+    state: WriterState,
+    /// The proof that this writer owns the partition.
     claim: Claim,
-    /// The head as the last submitted batch leaves it in the store.
+    /// The head row after the last submitted batch.
     head_row: Bytes,
-    /// Whether the partition is not this writer's any more.
+    /// Whether this writer has lost the ownership of the partition.
     has_ended: bool,
-    /// The head with which this writer began, or began again after an unknown outcome.
+    /// The head with which this writer started, or continued after an unknown outcome.
     first_head: Head,
-    /// The index that serves is at the position of the published view.
+    /// The serving index has the LSN of the published view.
     index: IndexLife,
     consumers: BTreeMap<String, Lsn>,
     in_flight: VecDeque<InFlight>,
-    /// What is known of a batch that failed, until the state was read again.
-    doubt: Option<Doubt>,
-    /// Records that a failed batch may or may not have changed: nobody may cache them before it is known.
-    unsettled: Vec<Bytes>,
+    /// The failure of a batch, until the state was read again.
+    failure: Option<BatchFailure>,
+    /// Records that a failed batch may have changed. They must not be cached before its outcome is known.
+    unresolved_keys: Vec<Bytes>,
     batch_last: BatchNumber,
-    /// Commands taken from the queue that must run again or wait for the batches in flight.
+    /// Commands from the queue that must run again or wait for the batches in flight.
     backlog: VecDeque<Command>,
-    /// Transactions at the front of the backlog that each get a batch of their own.
+    /// Transactions at the front of the backlog that get a batch of their own each.
     alone: usize,
 }
 
 impl Writer {
     pub(crate) async fn new(
-        surroundings: Surroundings,
+        environment: PartitionEnvironment,
         spec: PartitionSpec,
         shape: Arc<CurrentShape>,
         published: Arc<ArcSwap<Published>>,
@@ -153,17 +153,18 @@ impl Writer {
         carryover: Arc<Carryover>,
     ) -> Result<Writer, Fault> {
         let id = spec.id;
-        let (claim, view) = Claim::take(&surroundings.store, id).await?;
+        let (claim, view) = Claim::take(&environment.store, id).await?;
         #[cfg(feature = "planted-faults")]
         crate::planted::stall_opening().await;
         let (head_row, head) = Head::load_row(&view, id).await?;
         let clock = Arc::clone(&carryover.clock);
         clock.begin_at(head.time.seconds());
         let consumers = load_consumers(&view, id).await?;
-        let Surroundings { store, cache, ambient, durability, index: memory, metrics } = surroundings;
+        let PartitionEnvironment { store, cache, ambient, durability, index: memory, metrics } = environment;
         let run_numbers = Arc::new(RunNumbers::of_epoch(claim.epoch()));
-        let index_home = Home { store: store.clone(), partition: id, memory, run_numbers, metrics };
-        let index = IndexLife::new(index_home, spec.range.clone(), progress);
+        let index_environment =
+            IndexEnvironment { store: store.clone(), partition: id, memory, run_numbers, metrics };
+        let index = IndexLife::new(index_environment, spec.range.clone(), progress);
         let mut writer = Writer {
             lane: store.lane(),
             store,
@@ -176,7 +177,7 @@ impl Writer {
             clock,
             carryover,
             published,
-            state: State::new(view.clone(), head.clone().reopened()),
+            state: WriterState::new(view.clone(), head.clone().reopened()),
             claim,
             head_row,
             has_ended: false,
@@ -184,24 +185,24 @@ impl Writer {
             index,
             consumers,
             in_flight: VecDeque::new(),
-            doubt: None,
-            unsettled: Vec::new(),
+            failure: None,
+            unresolved_keys: Vec::new(),
             batch_last: 0,
             backlog: VecDeque::new(),
             alone: 0,
         };
-        // What an earlier writer has committed and could not note any more.
+        // Documents that an earlier writer has committed without noting their expiry.
         writer.shape.note_expiry(0);
         writer.open_index(&view, &head).await?;
         writer.publish(view, &writer.state.head.clone());
         Ok(writer)
     }
 
-    /// Works until it is closed or nobody can ask any more.
+    /// Runs until it is closed or all senders are gone.
     pub(crate) async fn run(mut self, mut queue: mpsc::Receiver<Command>) {
         loop {
             if self.has_ended {
-                return self.give_back_rest(&mut queue).await;
+                return self.return_waiting(&mut queue).await;
             }
             if let Some(command) = self.next_from_backlog() {
                 if self.handle(command, &mut queue).await.is_break() {
@@ -209,7 +210,7 @@ impl Writer {
                 }
                 continue;
             }
-            if self.in_flight.is_empty() && self.index.waits_for_rest() {
+            if self.in_flight.is_empty() && self.index.waits_for_idle() {
                 self.take_over().await;
                 continue;
             }
@@ -217,13 +218,13 @@ impl Writer {
             tokio::select! {
                 biased;
                 result = first_commit(&mut self.in_flight), if !self.in_flight.is_empty() => self.complete(result).await,
-                news = self.index.news(), if !self.index.has_install() => self.hear(news),
+                event = self.index.next_event(), if !self.index.has_install() => self.on_index_event(event),
                 command = queue.recv(), if takes => match command {
                     Some(command) => self.backlog.push_back(command),
                     None => { self.drain().await; if self.backlog.is_empty() { return } }
                 },
-                () = tokio::time::sleep(VIEW_IDLE_MAX), if self.in_flight.is_empty() && self.state.is_awake() && self.doubt.is_none() => {
-                    self.rest();
+                () = tokio::time::sleep(VIEW_IDLE_MAX), if self.in_flight.is_empty() && self.state.has_view() && self.failure.is_none() => {
+                    self.on_idle();
                 }
             }
         }
@@ -231,29 +232,29 @@ impl Writer {
 
     /// Whether another batch may be gathered.
     fn has_room(&self) -> bool {
-        let is_enough = self.in_flight.is_empty() || self.backlog.len() >= BESIDE_ANOTHER_MIN;
+        let is_enough = self.in_flight.is_empty() || self.backlog.len() >= CONCURRENT_BATCH_MIN;
         is_enough && self.may_gather()
     }
 
     fn may_gather(&self) -> bool {
         self.in_flight.len() < BATCHES_IN_FLIGHT_MAX
-            && !self.index.waits_for_rest()
-            && !self.index.keeper().is_some_and(Keeper::is_overfull)
+            && !self.index.waits_for_idle()
+            && !self.index.index_writer().is_some_and(IndexWriter::is_overfull)
     }
 
     /// Whether to take commands from the queue: not while one waits for the batches in flight.
     fn takes_commands(&self) -> bool {
         self.may_gather()
-            && self.backlog.len() < BESIDE_ANOTHER_MIN
+            && self.backlog.len() < CONCURRENT_BATCH_MIN
             && self.backlog.iter().all(|command| matches!(command, Command::Execute { .. }))
     }
 
-    /// Commands that touch more than documents run alone, with nothing in flight.
+    /// Runs commands other than transactions, with nothing in flight.
     fn next_from_backlog(&mut self) -> Option<Command> {
         match self.backlog.front()? {
             Command::Execute { .. } if self.has_room() => self.backlog.pop_front(),
             Command::Execute { .. } => None,
-            Command::Wake { .. }
+            Command::View { .. }
             | Command::SetConsumer { .. }
             | Command::Trim { .. }
             | Command::Checkpoint { .. }
@@ -278,8 +279,8 @@ impl Writer {
         match command {
             Command::Execute { transaction, reply } => self.gather(transaction, reply, queue).await,
             other if !self.in_flight.is_empty() => self.backlog.push_back(other),
-            Command::Wake { reply } => {
-                let _ = reply.send(self.wake().await);
+            Command::View { reply } => {
+                let _ = reply.send(self.ensure_view().await);
                 self.check_policy();
             }
             Command::SetConsumer { name, lsn, reply } => {
@@ -294,7 +295,7 @@ impl Writer {
             Command::Reshape => self.check_policy(),
             Command::Close { reply } => {
                 let closed = self.close().await;
-                self.give_back_rest(queue).await;
+                self.return_waiting(queue).await;
                 let _ = reply.send(closed);
                 return Break(());
             }
@@ -302,7 +303,7 @@ impl Writer {
                 let closed = self.close_idle().await;
                 let has_ended = closed.as_ref().is_ok_and(|closed| *closed == IdleClose::Closed);
                 if has_ended {
-                    self.give_back_rest(queue).await;
+                    self.return_waiting(queue).await;
                 }
                 let _ = reply.send(closed);
                 return if has_ended { Break(()) } else { Continue(()) };
@@ -311,11 +312,11 @@ impl Writer {
         Continue(())
     }
 
-    /// Decides `transaction` and what waits behind it, and submits the batch.
+    /// Evaluates `transaction` and the waiting ones after it, and submits the batch.
     async fn gather(&mut self, transaction: Transaction, reply: Reply, queue: &mut mpsc::Receiver<Command>) {
-        if let Err(fault) = self.wake().await {
+        if let Err(fault) = self.ensure_view().await {
             if self.has_ended {
-                // Given back, for who owns the partition now.
+                // Returned unexecuted, for the current owner of the partition.
                 self.backlog.push_front(Command::Execute { transaction, reply });
                 return;
             }
@@ -343,7 +344,8 @@ impl Writer {
                     Err(StepFault { index: 0, fault: fault.clone(), work: Work::Free })
                 }
                 Some(_) | None => {
-                    // For each transaction: once a replaced definition was answered, nothing is decided by the old.
+                    // Loaded for each transaction: after a replaced definition was acknowledged, the old one must not
+                    // be used.
                     let shape = Arc::clone(&self.shape.load());
                     let context = Context {
                         partition: self.id,
@@ -370,7 +372,7 @@ impl Writer {
         self.submit(number, batch_rows, changes, decided);
     }
 
-    /// The next transaction that waits, if nothing else stands before it.
+    /// The next waiting transaction, unless another command comes before it.
     fn next_waiting(&mut self, queue: &mut mpsc::Receiver<Command>) -> Option<(Transaction, Reply)> {
         let command = match self.backlog.pop_front() {
             Some(command) => command,
@@ -378,7 +380,7 @@ impl Writer {
         };
         match command {
             Command::Execute { transaction, reply } => Some((transaction, reply)),
-            other @ (Command::Wake { .. }
+            other @ (Command::View { .. }
             | Command::SetConsumer { .. }
             | Command::Trim { .. }
             | Command::Checkpoint { .. }
@@ -391,7 +393,7 @@ impl Writer {
         }
     }
 
-    /// Hands the batch to the store. Refusals without any row ride with the batch before, whose state they rest on.
+    /// Submits the batch. Refusals without rows are answered with the previous batch, whose state they are based on.
     fn submit(&mut self, number: BatchNumber, rows: Rows, changes: Changes, decided: Vec<Decided>) {
         if rows.is_empty() {
             match self.in_flight.back_mut() {
@@ -412,7 +414,7 @@ impl Writer {
                 expiry = expiry.into_iter().chain(second).min();
             }
             if space == RECORDS {
-                self.cache.shut(&key);
+                self.cache.begin_write(&key);
                 records.push((key.clone(), row.clone()));
             }
             match row {
@@ -429,10 +431,11 @@ impl Writer {
         self.put_head(self.state.head.encode(), &mut batch);
         let durability = if reserved { Durability::Sync } else { self.durability };
         let commit = Box::pin(self.store.submit(&self.lane, batch, durability));
-        self.index.home().metrics.batch_transactions.observe(decided.len() as f64);
+        self.index.environment().metrics.batch_transactions.observe(decided.len() as f64);
         // The disk is busy with the batch meanwhile.
-        self.index.keeper().into_iter().for_each(Keeper::settle);
-        let indexed = self.index.keeper().map(|keeper| Prepared::new(keeper.rules(), changes));
+        self.index.index_writer().into_iter().for_each(IndexWriter::compute_due_terms);
+        let indexed =
+            self.index.index_writer().map(|index_writer| Prepared::new(index_writer.rules(), changes));
         self.in_flight.push_back(InFlight {
             number,
             commit,
@@ -444,7 +447,7 @@ impl Writer {
         });
     }
 
-    /// The first batch in flight has come back.
+    /// Handles the result of the oldest batch in flight.
     async fn complete(&mut self, result: Result<View, CommitFault>) {
         let Some(batch) = self.in_flight.pop_front() else {
             return;
@@ -453,7 +456,7 @@ impl Writer {
             Ok(view) => view,
             Err(fault) => return self.recover(batch, fault).await,
         };
-        // Batches of one engine commit share its view: what it shows of later ones must be in the index too.
+        // Batches of one group commit share a view: later batches that it shows must be in the index too.
         let mut done = vec![batch];
         while let Some(lsn) = self.in_flight.front().map(|next| next.head.lsn)
             && Head::load(&view, self.id).await.is_ok_and(|head| head.lsn >= lsn)
@@ -475,17 +478,17 @@ impl Writer {
         self.committed(done, view).await;
     }
 
-    /// These batches are durable: readers see them from now on, and those who wait are told.
+    /// Publishes durable batches and answers their transactions.
     async fn committed(&mut self, batches: Vec<InFlight>, view: View) {
         let Some(head) = batches.last().map(|batch| batch.head.clone()) else { return };
         let mut answers = Vec::with_capacity(batches.len());
         let mut records = Vec::new();
         for batch in batches {
             self.state.committed(batch.number, view.clone());
-            if let (Some(keeper), Some(indexed)) = (self.index.keeper_mut(), batch.indexed) {
-                keeper.apply(indexed, batch.head.lsn).await;
+            if let (Some(index_writer), Some(indexed)) = (self.index.index_writer_mut(), batch.indexed) {
+                index_writer.apply(indexed, batch.head.lsn).await;
             }
-            // Only when it is committed: a sweep that begins in between would miss it.
+            // Only after the commit: a sweep that starts in between would miss it.
             batch.expiry.into_iter().for_each(|second| self.shape.note_expiry(second));
             records.extend(batch.records);
             answers.push((batch.decided, batch.head.lsn));
@@ -497,7 +500,7 @@ impl Writer {
         }
     }
 
-    /// Lets readers find these versions in the cache.
+    /// Caches the published versions.
     fn cache_published(&self, records: Vec<(Bytes, Option<Bytes>)>) {
         for (key, row) in records {
             match row.map(|row| Record::decode(&row)) {
@@ -505,20 +508,20 @@ impl Writer {
                     self.cache.keys.keep(self.id.container, record.number, key.clone());
                     self.cache.published(key, record);
                 }
-                Some(Err(_)) | None => self.cache.opened(&key),
+                Some(Err(_)) | None => self.cache.end_write(&key),
             }
         }
     }
 
-    fn rest(&mut self) {
-        self.state.rest();
-        self.rest_published();
-        if let Some(keeper) = self.index.keeper_mut() {
-            keeper.merge_at_rest();
+    fn on_idle(&mut self) {
+        self.state.release_view();
+        self.publish_without_view();
+        if let Some(index_writer) = self.index.index_writer_mut() {
+            index_writer.merge_when_idle();
         }
     }
 
-    /// Makes `batch` apply only if the partition is this writer's and as it left it.
+    /// Makes `batch` apply only if this writer owns the partition and the head is as it wrote it.
     fn require_ownership(&self, batch: &mut Batch) {
         #[cfg(feature = "planted-faults")]
         if crate::planted::is_planted(crate::planted::PlantedFault::OpeningIsMissed) {
@@ -528,14 +531,14 @@ impl Writer {
         batch.require(META, keyspace::head_key(self.id), Some(self.head_row.clone()));
     }
 
-    /// Adds a new head to `batch`, which takes the place of the one that this writer wrote last.
+    /// Adds a new head to `batch`, which replaces the one that this writer wrote last.
     fn put_head(&mut self, row: Bytes, batch: &mut Batch) {
         self.require_ownership(batch);
         batch.put(META, keyspace::head_key(self.id), row.clone());
         self.head_row = row;
     }
 
-    /// Commits rows that stand alone, with nothing in flight, and with a new head if there is one.
+    /// Commits `batch` with nothing in flight, with a new head if there is one.
     async fn commit_alone(&mut self, mut batch: Batch, head: Option<Head>) -> Result<(), CommitFault> {
         match head {
             Some(head) => self.put_head(head.encode(), &mut batch),
@@ -549,7 +552,7 @@ impl Writer {
                 Ok(())
             }
             Err(fault) => {
-                self.begin_doubt(Doubt::of(&fault)).await;
+                self.batch_failed(BatchFailure::of(&fault)).await;
                 Err(fault)
             }
         }

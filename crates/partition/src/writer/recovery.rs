@@ -1,40 +1,41 @@
-//! What the writer does when a batch was not committed: who is refused, who runs again, what the state is now.
+//! What the writer does when a batch was not committed: which transactions are refused, which run again, and from
+//! which state it continues.
 //!
-//! A batch that was refused because the head or the owner is not what this writer knows was decided on another state
-//! than the stored one: somebody else writes the partition, or its container was dropped. The writer ends then.
-//! Whoever waits is told to try again, which opens the partition anew.
+//! A batch that was refused because of the head or the owner was evaluated on another state than the stored one: there
+//! is another writer, or the container was dropped. The writer then ends. Waiting requests are routed again, which
+//! opens the partition again.
 //!
-//! Any other batch that the store has refused left nothing behind, and nobody has seen its LSNs: the writer goes on from the
-//! head that is stored, or from the one it began with. After an unknown outcome it waits until the store was reopened,
-//! and goes on behind all LSNs that may have been given.
+//! Any other refused batch has no effect, and nobody has seen its LSNs: the writer continues from the stored head, or
+//! from the one it started with. After an unknown outcome it waits until the store was reopened, and continues after
+//! all LSNs that may have been assigned.
 
 use super::{InFlight, Writer};
 use crate::head::Head;
 use crate::log::load_consumers;
 use crate::published::Published;
-use crate::state::State;
+use crate::state::WriterState;
 use crate::storage::{commit_fault, read_fault};
-use crate::verdicts::{Again, refuse};
+use crate::verdicts::{Retry, refuse};
 use kv::{CommitFault, Durability, Health};
 use model::{Fault, StorageFault};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What is known of a batch that failed. The greater one counts.
+/// What is known of a failed batch. Of several failures the greatest counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Doubt {
-    /// Nothing of it was applied, and what was acknowledged before is there.
+pub(super) enum BatchFailure {
+    /// Nothing of it was applied, and everything acknowledged before is stored.
     Refused,
-    /// It may be there, or the store must be reopened, which may take acknowledged batches that were not synced.
+    /// It may be applied, or the store must be reopened, which may lose acknowledged batches that were not synced.
     Unknown,
-    /// Nothing of it was applied, and the partition is not this writer's any more.
+    /// Nothing of it was applied, and this writer has lost the ownership of the partition.
     Lost,
 }
 
-impl Doubt {
-    pub(super) fn of(fault: &CommitFault) -> Doubt {
+impl BatchFailure {
+    pub(super) fn of(fault: &CommitFault) -> BatchFailure {
         match fault {
-            CommitFault::PreconditionFailed { .. } => Doubt::Lost,
+            CommitFault::PreconditionFailed { .. } => BatchFailure::Lost,
             CommitFault::ChainBroken
             | CommitFault::LaneCrowded { .. }
             | CommitFault::Full { .. }
@@ -43,22 +44,22 @@ impl Doubt {
             | CommitFault::UnknownSpace { .. }
             | CommitFault::UnknownIngest { .. }
             | CommitFault::Unsorted { .. }
-            | CommitFault::Unreadable(_) => Doubt::Refused,
+            | CommitFault::Unreadable(_) => BatchFailure::Refused,
             CommitFault::Uncertain { .. } | CommitFault::Poisoned { .. } | CommitFault::Closed => {
-                Doubt::Unknown
+                BatchFailure::Unknown
             }
         }
     }
 }
 
-/// Who of a refused batch runs again.
-fn again_after(fault: &CommitFault) -> Again {
+/// The transactions of a refused batch that run again.
+fn retry_after(fault: &CommitFault) -> Retry {
     match fault {
-        CommitFault::Full { .. } => Again::Shrinking,
-        // What the batch is made of was refused. Each transaction alone, only that one is refused which is to blame.
-        CommitFault::TooLarge { .. } | CommitFault::BadKey { .. } => Again::All,
-        // The partition is not this writer's any more: it gives back what waits, for who owns it now.
-        CommitFault::PreconditionFailed { .. } => Again::All,
+        CommitFault::Full { .. } => Retry::Shrinking,
+        // The contents of the batch were refused. Run alone, only the transaction that caused it is refused.
+        CommitFault::TooLarge { .. } | CommitFault::BadKey { .. } => Retry::All,
+        // This writer has lost the partition: it returns the waiting transactions for the current owner.
+        CommitFault::PreconditionFailed { .. } => Retry::All,
         CommitFault::ChainBroken
         | CommitFault::LaneCrowded { .. }
         | CommitFault::Uncertain { .. }
@@ -67,45 +68,47 @@ fn again_after(fault: &CommitFault) -> Again {
         | CommitFault::UnknownSpace { .. }
         | CommitFault::UnknownIngest { .. }
         | CommitFault::Unsorted { .. }
-        | CommitFault::Unreadable(_) => Again::None,
+        | CommitFault::Unreadable(_) => Retry::None,
     }
 }
 
 impl Writer {
-    /// A batch failed: all behind it fail too. Tells everybody, and begins anew from what is really there.
+    /// Handles a failed batch; all later ones fail too. Answers or queues their transactions and continues from the
+    /// stored state.
     pub(super) async fn recover(&mut self, failed: InFlight, fault: CommitFault) {
         tracing::warn!(event = "batch_failed", partition = ?self.id, cause = %fault, "a batch was not committed");
-        let mut doubt = Doubt::of(&fault);
-        let runs_again = again_after(&fault);
-        let told = commit_fault(fault);
+        let mut failure = BatchFailure::of(&fault);
+        let runs_again = retry_after(&fault);
+        let client_fault = commit_fault(fault);
         let mut again = VecDeque::new();
-        let is_to_blame = failed.decided.len() <= 1 && doubt == Doubt::Refused;
-        let of_failed = if is_to_blame && runs_again == Again::All { Again::None } else { runs_again };
-        refuse(failed.decided, &told, of_failed, &mut again);
-        if of_failed == Again::All && doubt == Doubt::Refused {
+        let is_to_blame = failed.decided.len() <= 1 && failure == BatchFailure::Refused;
+        let of_failed = if is_to_blame && runs_again == Retry::All { Retry::None } else { runs_again };
+        refuse(failed.decided, &client_fault, of_failed, &mut again);
+        if of_failed == Retry::All && failure == BatchFailure::Refused {
             self.alone = again.len();
         }
-        self.unsettled.extend(failed.records.into_iter().map(|(key, _)| key));
+        self.unresolved_keys.extend(failed.records.into_iter().map(|(key, _)| key));
         while let Some(mut batch) = self.in_flight.pop_front() {
-            // The lane is broken, so none of these can have been committed; waiting makes that certain.
-            self.unsettled.extend(batch.records.drain(..).map(|(key, _)| key));
+            // The lane is broken, so none of these can be committed; waiting makes that certain.
+            self.unresolved_keys.extend(batch.records.drain(..).map(|(key, _)| key));
             if let Err(fault) = (&mut batch.commit).await {
-                doubt = doubt.max(Doubt::of(&fault));
+                failure = failure.max(BatchFailure::of(&fault));
                 let is_open = matches!(fault, CommitFault::Uncertain { .. });
-                let runs_again = if is_open { Again::None } else { runs_again };
-                // Whoever waits behind a full disk meets the same full disk.
-                let fault = if runs_again == Again::Shrinking { told.clone() } else { commit_fault(fault) };
+                let runs_again = if is_open { Retry::None } else { runs_again };
+                // Later batches fail for the same full disk.
+                let fault =
+                    if runs_again == Retry::Shrinking { client_fault.clone() } else { commit_fault(fault) };
                 refuse(batch.decided, &fault, runs_again, &mut again);
             }
         }
-        // They came before what waits.
+        // They came before the waiting commands.
         again.into_iter().rev().for_each(|command| self.backlog.push_front(command));
-        self.begin_doubt(doubt).await;
+        self.batch_failed(failure).await;
     }
 
-    /// A batch has failed. Reads the state again at once if it can be told now, and otherwise before the next decision.
-    pub(super) async fn begin_doubt(&mut self, doubt: Doubt) {
-        self.doubt = self.doubt.max(Some(doubt));
+    /// Notes the failure of a batch. Reads the state again now if it is known, otherwise before the next evaluation.
+    pub(super) async fn batch_failed(&mut self, failure: BatchFailure) {
+        self.failure = self.failure.max(Some(failure));
         if let Err(fault) = self.reload().await {
             tracing::warn!(event = "partition_waits", partition = ?self.id, cause = %fault, "the partition waits until the store is reopened");
         }
@@ -113,70 +116,71 @@ impl Writer {
 
     /// Reads the state again. Nothing is submitted to the lane until then.
     async fn reload(&mut self) -> Result<(), Fault> {
-        if self.doubt == Some(Doubt::Lost) && !self.lane.is_rewound() {
+        if self.failure == Some(BatchFailure::Lost) && !self.lane.is_rewound() {
             return Err(self.end());
         }
         let mut lane = match self.store.resolve_lane(&self.lane).await {
             Ok(lane) => lane,
             Err(fault) => {
-                // What has become of the last batches is not known yet.
-                self.doubt = Some(Doubt::Unknown);
+                // The outcome of the last batches is not known yet.
+                self.failure = Some(BatchFailure::Unknown);
                 return Err(StorageFault::Unavailable { cause: fault.to_string() }.into());
             }
         };
         let view = self.store.view().await.map_err(read_fault)?;
-        // Behind the view: the store rewinds the lanes of what may be gone before it shows what is there.
+        // After taking the view: the store marks the lanes of batches that may be lost as rewound before it provides a
+        // view.
         if self.lane.is_rewound() {
-            // Acknowledged batches may be gone, and with them what index and cache were told.
-            self.doubt = Some(Doubt::Unknown);
-            self.index.distrust();
+            // Acknowledged batches may be lost, and index and cache may contain them.
+            self.failure = Some(BatchFailure::Unknown);
+            self.index.require_reopen();
             self.cache.clear();
             lane = self.store.lane();
         }
         let (head_row, head) = Head::load_row(&view, self.id).await?;
         self.head_row = head_row;
         self.consumers = load_consumers(&view, self.id).await?;
-        self.settle_index(&view, &head).await?;
-        let head = match self.doubt {
-            Some(Doubt::Refused) => head.after_refusal(&self.first_head),
-            Some(Doubt::Lost | Doubt::Unknown) | None => {
+        self.catch_up_index(&view, &head).await?;
+        let head = match self.failure {
+            Some(BatchFailure::Refused) => head.after_refusal(&self.first_head),
+            Some(BatchFailure::Lost | BatchFailure::Unknown) | None => {
                 self.first_head = head.reopened();
                 self.first_head.clone()
             }
         };
         self.lane = lane;
         self.publish(view.clone(), &head);
-        self.state = State::new(view, head);
-        self.doubt = None;
-        // A batch that was in doubt may be there, with expiry rows that nobody has noted.
+        self.state = WriterState::new(view, head);
+        self.failure = None;
+        // A batch with an unknown outcome may be stored, with expiry rows that were not noted.
         self.shape.note_expiry(0);
-        // What readers see from now on is what was decided.
-        for key in self.unsettled.drain(..) {
-            self.cache.opened(&key);
+        // Readers see the decided outcome from now on.
+        for key in self.unresolved_keys.drain(..) {
+            self.cache.end_write(&key);
         }
         Ok(())
     }
 
-    /// The partition is not this writer's any more. Nothing of it may be served from here, and what was refused left
-    /// nothing behind.
+    /// Ends the writer, which has lost the ownership of the partition. Nothing may be served from its state; refused
+    /// batches had no effect.
     fn end(&mut self) -> Fault {
         if !self.has_ended {
             tracing::warn!(event = "ownership_lost", partition = ?self.id, "another writer owns the partition; this one ends");
         }
         self.has_ended = true;
-        self.rest_published();
-        for key in self.unsettled.drain(..) {
-            self.cache.opened(&key);
+        self.publish_without_view();
+        for key in self.unresolved_keys.drain(..) {
+            self.cache.end_write(&key);
         }
         StorageFault::Unavailable { cause: "the partition has another writer".to_owned() }.into()
     }
 
-    /// Makes sure that there is a view to decide on, and tells it.
-    pub(super) async fn wake(&mut self) -> Result<Arc<Published>, Fault> {
+    /// Makes sure that there is a view to evaluate transactions on, and returns it.
+    pub(super) async fn ensure_view(&mut self) -> Result<Arc<Published>, Fault> {
         if self.lane.is_rewound() && self.in_flight.is_empty() {
-            self.doubt = Some(Doubt::Unknown);
+            self.failure = Some(BatchFailure::Unknown);
         }
-        if self.doubt.is_some() {
+        if self.failure.is_some() {
             self.reload().await?;
         }
         let published = self.published.load_full();
@@ -185,22 +189,22 @@ impl Writer {
             Some(view) if view.is_live() || !self.in_flight.is_empty() => {
                 return Ok(published);
             }
-            // The store was reopened because of others, or this writer rests.
+            // The store was reopened because of another lane, or this writer was idle.
             Some(_) | None => {}
         }
         let view = self.store.view().await.map_err(read_fault)?;
         if self.durability == Durability::Buffered
             && let Health::Poisoned { cause } = self.store.health()
         {
-            // Only when it was reopened is it known whether anything of this writer is gone.
+            // Only after the reopen is it known whether batches of this writer are lost.
             return Err(StorageFault::Unavailable { cause: cause.to_string() }.into());
         }
         if self.lane.is_rewound() {
-            self.doubt = Some(Doubt::Unknown);
+            self.failure = Some(BatchFailure::Unknown);
             self.reload().await?;
             return Ok(self.published.load_full());
         }
-        self.state.wake(view.clone());
+        self.state.set_view(view.clone());
         Ok(self.publish(view, &self.state.head))
     }
 }

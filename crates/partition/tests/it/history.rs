@@ -1,4 +1,4 @@
-//! The history of all versions: what it holds, for how long, and that it costs nothing where nobody asks for it.
+//! The history of all versions: its entries, its retention, and that containers without it write none.
 
 use crate::{Fixture, TestClock, delete, upsert};
 use kv::{CommitMode, Durability, Store};
@@ -7,10 +7,10 @@ use partition::keyspace::SPACES;
 use partition::{HistoryEntry, HistoryKind, LogPosition};
 use std::sync::Arc;
 
-/// How long it is kept in these tests.
+/// The retention in these tests.
 const SECONDS: u64 = 100;
 
-async fn house(history_seconds: Option<u64>) -> (Store, Arc<TestClock>, Fixture) {
+async fn new_fixture(history_seconds: Option<u64>) -> (Store, Arc<TestClock>, Fixture) {
     let store = Store::memory(&SPACES, CommitMode::Inline);
     let clock = Arc::new(TestClock::default());
     Fixture::create(&store).await;
@@ -34,7 +34,7 @@ async fn kinds(fixture: &Fixture) -> Vec<(LogPosition, HistoryKind, Option<Lsn>)
 
 #[tokio::test]
 async fn every_version_and_removal_is_kept() {
-    let (store, _, fixture) = house(Some(SECONDS)).await;
+    let (store, _, fixture) = new_fixture(Some(SECONDS)).await;
     let first = fixture.run(vec![upsert("1"), upsert("2"), upsert("1")]).await;
     let second = fixture.run(vec![upsert("1")]).await;
     let third = fixture.run(vec![delete("1")]).await;
@@ -55,43 +55,43 @@ async fn every_version_and_removal_is_kept() {
 }
 
 #[tokio::test]
-async fn the_history_goes_by_time_and_where_nobody_asks_for_it() {
-    let (store, clock, fixture) = house(None).await;
+async fn the_history_is_trimmed_by_time_and_without_a_retention() {
+    let (store, clock, fixture) = new_fixture(None).await;
     fixture.run(vec![upsert("1")]).await;
     assert_eq!(history(&fixture).await, []);
     retain(&fixture, Some(SECONDS));
     let early = fixture.run(vec![upsert("1"), upsert("2")]).await;
     clock.advance_ms(SECONDS * 1000 - 1);
     let late = fixture.run(vec![upsert("1")]).await;
-    while fixture.partition.trim_log().await.unwrap() {}
+    fixture.trim().await;
     let lsns = async |fixture: &Fixture| -> Vec<Lsn> {
         history(fixture).await.into_iter().map(|(at, _)| at.lsn).collect()
     };
     assert_eq!(lsns(&fixture).await, [early, early, late]);
     clock.advance_ms(1);
-    while fixture.partition.trim_log().await.unwrap() {}
+    fixture.trim().await;
     assert_eq!(lsns(&fixture).await, [late]);
     fixture.audited(&store).await;
-    // A gap makes what is below it useless.
+    // History before a gap is useless.
     retain(&fixture, None);
     fixture.run(vec![upsert("3")]).await;
     retain(&fixture, Some(SECONDS));
     let last = fixture.run(vec![delete("3")]).await;
     fixture.audited(&store).await;
-    while fixture.partition.trim_log().await.unwrap() {}
+    fixture.trim().await;
     assert_eq!(lsns(&fixture).await, [last]);
     fixture.audited(&store).await;
     retain(&fixture, None);
-    while fixture.partition.trim_log().await.unwrap() {}
+    fixture.trim().await;
     assert_eq!(lsns(&fixture).await, []);
     fixture.audited(&store).await;
 }
 
-/// A transaction with more entries than one step of trimming looks at.
+/// A transaction with more entries than one trim step reads.
 #[tokio::test]
 async fn a_long_history_is_trimmed_in_steps() {
     const COUNT: usize = 9_000;
-    let (store, clock, fixture) = house(Some(SECONDS)).await;
+    let (store, clock, fixture) = new_fixture(Some(SECONDS)).await;
     fixture.run((0..COUNT).map(|id| upsert(&id.to_string())).collect()).await;
     clock.advance_ms(SECONDS * 1000);
     let last = fixture.run(vec![upsert("1")]).await;

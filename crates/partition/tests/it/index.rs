@@ -1,4 +1,4 @@
-//! The index of a partition through its whole life: small runs, restarts, other policies, damage, failing stores.
+//! The index of a partition over its lifetime: small runs, restarts, new policies, damage, failing stores.
 
 use crate::TestClock;
 use kv::{
@@ -13,8 +13,8 @@ use model::{
 use partition::index::{Coverage, IndexMemory, IndexOptions, IndexPath, Lookup, PathStep};
 use partition::keyspace::{INDEX, META, PartitionId, RECORDS, SPACES};
 use partition::{
-    ContainerShape, CurrentShape, PartitionMetrics, PartitionSpec, PhysicalPartition, RecordCache, STEPS_MAX,
-    Surroundings, new_partition_rows,
+    ContainerShape, CurrentShape, PartitionEnvironment, PartitionMetrics, PartitionSpec, PhysicalPartition,
+    RecordCache, STEPS_MAX, new_partition_rows,
 };
 use plan::{Condition, Item, LogicalKey, Mutation, Operation, Returned, StepFault, Target, Transaction};
 use serde_json::json;
@@ -31,7 +31,7 @@ const SMALL: IndexOptions = IndexOptions {
 };
 
 /// A container of one partition over a store that outlives it.
-struct House {
+struct IndexFixture {
     store: Store,
     shape: Arc<CurrentShape>,
     clock: Arc<TestClock>,
@@ -50,7 +50,7 @@ fn policy(included: &[&str], excluded: &[&str]) -> IndexingPolicy {
     IndexingPolicy::by_texts(included, excluded).unwrap()
 }
 
-/// The same with an order over two properties.
+/// The same with a composite index on two properties.
 fn with_order(policy: IndexingPolicy) -> IndexingPolicy {
     let order = CompositeIndex::over(&[("/odd", false), ("/v", true)]).unwrap();
     IndexingPolicy { composite: vec![order], ..policy }
@@ -73,7 +73,7 @@ async fn open_with(
     index: Arc<IndexMemory>,
 ) -> Result<PhysicalPartition, Fault> {
     let spec = PartitionSpec { id: ID, range: EffectiveRange::full() };
-    let surroundings = Surroundings {
+    let environment = PartitionEnvironment {
         store: store.clone(),
         cache: Arc::new(RecordCache::new(1 << 20, 7)),
         ambient: Arc::clone(clock) as Arc<_>,
@@ -81,11 +81,11 @@ async fn open_with(
         index,
         metrics: PartitionMetrics::default(),
     };
-    PhysicalPartition::open(surroundings, spec, Arc::clone(shape)).await
+    PhysicalPartition::open(environment, spec, Arc::clone(shape)).await
 }
 
-impl House {
-    async fn new(store: Store) -> House {
+impl IndexFixture {
+    async fn new(store: Store) -> IndexFixture {
         let definition = definition(&IndexingPolicy::default());
         let mut batch = Batch::default();
         new_partition_rows(ID, 0, &mut batch);
@@ -95,11 +95,11 @@ impl House {
         let partition = open(&store, &shape, &clock).await.unwrap();
         let partition_key = definition.partition_key.key(vec!["a".into()]).unwrap();
         let effective = definition.partition_key.effective_key(&partition_key);
-        House { store, shape, clock, partition, key: LogicalKey { partition_key, effective } }
+        IndexFixture { store, shape, clock, partition, key: LogicalKey { partition_key, effective } }
     }
 
-    async fn in_memory() -> House {
-        House::new(Store::memory(&SPACES, CommitMode::Inline)).await
+    async fn in_memory() -> IndexFixture {
+        IndexFixture::new(Store::memory(&SPACES, CommitMode::Inline)).await
     }
 
     /// As after the death of the process: nothing is closed.
@@ -133,10 +133,11 @@ impl House {
         self.run(Mutation::Delete { target: Target::Id(format!("{id}")), condition: Condition::None }).await
     }
 
-    /// Waits until the index has nothing under way that changes its rows.
-    async fn settle(&self) {
+    /// Waits until the index has no running work that changes its rows.
+    async fn wait_until_stable(&self) {
+        const ROUNDS_MAX: usize = 10_000;
         let mut before = usize::MAX;
-        loop {
+        for _ in 0..ROUNDS_MAX {
             for _ in 0..200 {
                 tokio::task::yield_now().await;
             }
@@ -146,6 +147,7 @@ impl House {
             }
             before = rows;
         }
+        panic!("the index does not become stable: {} %", self.partition.index_progress());
     }
 
     async fn index_rows(&self) -> Vec<(bytes::Bytes, bytes::Bytes)> {
@@ -173,110 +175,110 @@ impl House {
 }
 
 #[tokio::test]
-async fn runs_and_restarts_say_what_the_records_say() {
-    runs_and_restarts(House::in_memory().await).await;
+async fn runs_and_restarts_agree_with_the_records() {
+    runs_and_restarts(IndexFixture::in_memory().await).await;
 }
 
-/// The same where every call of the store takes a round trip, and others overtake it: when the partition is opened
-/// again, work of the opening before is still on its way. It deleted rows of the index that was opened.
+/// The same over a store where every call takes a round trip and calls overtake each other. When the partition is
+/// opened again, jobs of the previous opening still run. They used to delete rows of the opened index.
 #[tokio::test(start_paused = true)]
-async fn runs_and_restarts_over_round_trips_say_what_the_records_say() {
+async fn runs_and_restarts_over_round_trips_agree_with_the_records() {
     for seed in 0..6 {
-        runs_and_restarts(House::new(Store::round_trip(&SPACES, kv::Link::seeded(seed))).await).await;
+        runs_and_restarts(IndexFixture::new(Store::round_trip(&SPACES, kv::Link::seeded(seed))).await).await;
     }
 }
 
-async fn runs_and_restarts(mut house: House) {
+async fn runs_and_restarts(mut fixture: IndexFixture) {
     for round in 0..12 {
         for step in 0..40 {
             let id = (round * 17 + step * 7) % 90;
             if step % 5 == 4 {
-                house.delete(id).await.ok();
+                fixture.delete(id).await.ok();
             } else {
-                house.put(id, round).await.unwrap();
+                fixture.put(id, round).await.unwrap();
             }
         }
-        house.audit().await;
+        fixture.audit().await;
         if round % 2 == 1 {
-            house.settle().await;
-            assert!(!house.index_rows().await.is_empty(), "something must be on disk");
+            fixture.wait_until_stable().await;
+            assert!(!fixture.index_rows().await.is_empty(), "something must be on disk");
         }
-        house.restart().await;
-        house.audit().await;
+        fixture.restart().await;
+        fixture.audit().await;
     }
     assert_eq!(
-        house.count("odd", 0).await.unwrap() + house.count("odd", 1).await.unwrap(),
-        house.partition.counts().documents
+        fixture.count("odd", 0).await.unwrap() + fixture.count("odd", 1).await.unwrap(),
+        fixture.partition.counts().documents
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn segments_become_one_when_nothing_is_written() {
-    let house = House::in_memory().await;
+    let fixture = IndexFixture::in_memory().await;
     for id in 0..6 {
-        house.put(id, 1).await.unwrap();
+        fixture.put(id, 1).await.unwrap();
     }
-    let pieces = async || house.partition.view().await.unwrap().index().unwrap().piece_count();
+    let pieces = async || fixture.partition.view().await.unwrap().index().unwrap().piece_count();
     assert_eq!(pieces().await, 6, "too few of a size to be merged while writing");
-    // The writer rests after a second.
+    // The writer is idle after a second.
     tokio::time::sleep(std::time::Duration::from_secs(2)).await;
-    house.settle().await;
+    fixture.wait_until_stable().await;
     assert_eq!(pieces().await, 1);
-    house.delete(3).await.unwrap();
-    house.put(4, 2).await.unwrap();
-    house.audit().await;
-    assert_eq!(house.count("odd", 1).await.unwrap(), 2);
+    fixture.delete(3).await.unwrap();
+    fixture.put(4, 2).await.unwrap();
+    fixture.audit().await;
+    assert_eq!(fixture.count("odd", 1).await.unwrap(), 2);
 }
 
 #[tokio::test]
-async fn a_new_policy_is_indexed_beside_the_old_one() {
-    let mut house = House::in_memory().await;
+async fn the_old_index_serves_while_one_for_a_new_policy_is_built() {
+    let mut fixture = IndexFixture::in_memory().await;
     for id in 0..100 {
-        house.put(id, 1).await.unwrap();
+        fixture.put(id, 1).await.unwrap();
     }
-    house.settle().await;
-    assert_eq!(house.partition.index_progress(), 100);
+    fixture.wait_until_stable().await;
+    assert_eq!(fixture.partition.index_progress(), 100);
     let odd = IndexPath::property([PathStep::Name("odd")]);
     let version = IndexPath::property([PathStep::Name("v")]);
-    house.replace_policy(&with_order(policy(&["/odd/?"], &["/*"])));
-    assert!(house.partition.index_progress() < 100);
-    house.partition.reshape();
+    fixture.replace_policy(&with_order(policy(&["/odd/?"], &["/*"])));
+    assert!(fixture.partition.index_progress() < 100);
+    fixture.partition.reshape();
     for id in 50..150 {
-        house.put(id, 2).await.unwrap();
+        fixture.put(id, 2).await.unwrap();
         if id % 10 == 0 {
-            house.delete(id - 45).await.unwrap();
+            fixture.delete(id - 45).await.unwrap();
         }
-        house.audit().await;
+        fixture.audit().await;
     }
-    house.settle().await;
-    house.audit().await;
+    fixture.wait_until_stable().await;
+    fixture.audit().await;
     for _ in 0..2 {
-        let view = house.partition.view().await.unwrap();
+        let view = fixture.partition.view().await.unwrap();
         let reader = view.index().unwrap();
         assert_eq!(reader.covers(&odd), Coverage::Whole);
         assert_eq!(reader.covers(&version), Coverage::None);
-        house.restart().await;
-        house.settle().await;
-        house.audit().await;
+        fixture.restart().await;
+        fixture.wait_until_stable().await;
+        fixture.audit().await;
     }
-    // And back again, without any index on the way.
-    house.replace_policy(&IndexingPolicy::none());
-    house.partition.reshape();
-    house.replace_policy(&IndexingPolicy::default());
-    house.partition.reshape();
-    house.settle().await;
-    house.audit().await;
-    assert_eq!(house.count("v", 2).await.unwrap(), 95);
+    // And back again, always with an index.
+    fixture.replace_policy(&IndexingPolicy::none());
+    fixture.partition.reshape();
+    fixture.replace_policy(&IndexingPolicy::default());
+    fixture.partition.reshape();
+    fixture.wait_until_stable().await;
+    fixture.audit().await;
+    assert_eq!(fixture.count("v", 2).await.unwrap(), 95);
 }
 
-/// The stored index of an older policy was dropped by an opening, and queries had none until the new one was made.
+/// An opening used to drop the stored index of an older policy, and queries had none until the new one was built.
 #[tokio::test]
 async fn the_index_of_an_older_policy_serves_after_a_restart_until_the_new_one_is_ready() {
-    let mut house = House::in_memory().await;
+    let mut fixture = IndexFixture::in_memory().await;
     for id in 0..300 {
-        house.put(id, id % 7).await.unwrap();
+        fixture.put(id, id % 7).await.unwrap();
     }
-    house.settle().await;
+    fixture.wait_until_stable().await;
     let version = IndexPath::property([PathStep::Name("v")]);
     let policies = [
         policy(&["/odd/?"], &["/*"]),
@@ -284,129 +286,129 @@ async fn the_index_of_an_older_policy_serves_after_a_restart_until_the_new_one_i
         IndexingPolicy::default(),
     ];
     for (round, policy) in policies.iter().enumerate() {
-        let before = house.partition.view().await.unwrap().index().unwrap().covers(&version);
-        house.replace_policy(policy);
-        house.partition.reshape();
+        let before = fixture.partition.view().await.unwrap().index().unwrap().covers(&version);
+        fixture.replace_policy(policy);
+        fixture.partition.reshape();
         let mut openings = 0;
         for turns in 0..12 {
             for _ in 0..turns {
                 tokio::task::yield_now().await;
             }
-            house.restart().await;
-            if house.partition.index_progress() == 100 {
+            fixture.restart().await;
+            if fixture.partition.index_progress() == 100 {
                 break;
             }
             openings += 1;
-            let view = house.partition.view().await.unwrap();
+            let view = fixture.partition.view().await.unwrap();
             let index = view.index().expect("an index of the older policy");
             assert_eq!(index.covers(&version), before, "in round {round}");
-            house.audit().await;
-            // Changed by what is written meanwhile, and saved with what it says of the older policy.
+            fixture.audit().await;
+            // It is updated by later writes and saved with its older policy.
             for id in 0..30 {
-                house.put((turns * 31 + id * 7) % 300, id % 7).await.unwrap();
+                fixture.put((turns * 31 + id * 7) % 300, id % 7).await.unwrap();
             }
-            house.delete(turns).await.ok();
-            house.audit().await;
+            fixture.delete(turns).await.ok();
+            fixture.audit().await;
         }
         assert!(openings > 0, "no opening came before the new index");
-        house.settle().await;
-        house.audit().await;
-        assert_eq!(house.partition.index_progress(), 100);
+        fixture.wait_until_stable().await;
+        fixture.audit().await;
+        assert_eq!(fixture.partition.index_progress(), 100);
         let expected = if round == 0 { Coverage::None } else { Coverage::Whole };
-        assert_eq!(house.partition.view().await.unwrap().index().unwrap().covers(&version), expected);
-        nothing_unnamed(&house).await;
+        assert_eq!(fixture.partition.view().await.unwrap().index().unwrap().covers(&version), expected);
+        nothing_unnamed(&fixture).await;
     }
-    let counts = [house.count("odd", 0).await.unwrap(), house.count("odd", 1).await.unwrap()];
-    assert_eq!(counts[0] + counts[1], house.partition.counts().documents);
+    let counts = [fixture.count("odd", 0).await.unwrap(), fixture.count("odd", 1).await.unwrap()];
+    assert_eq!(counts[0] + counts[1], fixture.partition.counts().documents);
 }
 
 #[tokio::test]
-async fn damage_is_told_and_the_index_is_made_anew() {
-    let mut house = House::in_memory().await;
+async fn damage_is_reported_and_the_index_is_rebuilt() {
+    let mut fixture = IndexFixture::in_memory().await;
     for id in 0..100 {
-        house.put(id, id % 7).await.unwrap();
+        fixture.put(id, id % 7).await.unwrap();
     }
-    house.settle().await;
-    let expected = house.count("v", 3).await.unwrap();
-    let rows = house.index_rows().await;
+    fixture.wait_until_stable().await;
+    let expected = fixture.count("v", 3).await.unwrap();
+    let rows = fixture.index_rows().await;
     for index in 0..rows.len() {
-        let rows = house.index_rows().await;
+        let rows = fixture.index_rows().await;
         let Some((key, row)) = rows.get(index % rows.len().max(1)) else { break };
         let mut damaged = row.to_vec();
         let middle = damaged.len() / 2;
         damaged[middle] ^= 0x10;
         let mut batch = Batch::default();
         batch.put(INDEX, key.clone(), damaged);
-        house.store.submit(&house.store.lane(), batch, Durability::Sync).await.unwrap();
-        house.put(1000 + index, 99).await.unwrap();
+        fixture.store.submit(&fixture.store.lane(), batch, Durability::Sync).await.unwrap();
+        fixture.put(1000 + index, 99).await.unwrap();
         if index % 2 == 0 {
-            house.restart().await;
+            fixture.restart().await;
         }
-        // Right, or a fault, or no index: never wrong.
+        // Correct, or a fault, or no index: never wrong.
         for _ in 0..20 {
-            house.settle().await;
-            if house.partition.view().await.unwrap().index().is_none() {
+            fixture.wait_until_stable().await;
+            if fixture.partition.view().await.unwrap().index().is_none() {
                 continue;
             }
-            match house.count("v", 3).await {
+            match fixture.count("v", 3).await {
                 Ok(count) => assert_eq!(count, expected),
                 Err(fault) => assert!(matches!(fault, Fault::Storage(_))),
             }
-            if house.partition.audit_index().await.is_ok_and(|findings| findings.is_empty()) {
+            if fixture.partition.audit_index().await.is_ok_and(|findings| findings.is_empty()) {
                 break;
             }
         }
-        house.audit().await;
+        fixture.audit().await;
     }
     let mut batch = Batch::default();
     batch.put(META, partition::keyspace::manifest_key(ID), b"nonsense".to_vec());
-    house.store.submit(&house.store.lane(), batch, Durability::Sync).await.unwrap();
-    house.restart().await;
-    house.settle().await;
-    house.audit().await;
+    fixture.store.submit(&fixture.store.lane(), batch, Durability::Sync).await.unwrap();
+    fixture.restart().await;
+    fixture.wait_until_stable().await;
+    fixture.audit().await;
 }
 
-/// A build was begun anew when a reader met damage in the old index.
+/// A build used to start again when a reader found damage in the old index.
 #[tokio::test]
 async fn damage_to_the_old_index_does_not_restart_the_build() {
     const TURNS_MAX: usize = 100_000;
-    let house = House::in_memory().await;
+    let fixture = IndexFixture::in_memory().await;
     for id in 0..5_000 {
-        house.put(id, id % 7).await.unwrap();
+        fixture.put(id, id % 7).await.unwrap();
     }
-    house.settle().await;
+    fixture.wait_until_stable().await;
     let mut batch = Batch::default();
-    for (key, row) in house.index_rows().await {
+    for (key, row) in fixture.index_rows().await {
         let mut damaged = row.to_vec();
         damaged[0] ^= 0x10;
         batch.put(INDEX, key, damaged);
     }
-    house.store.submit(&house.store.lane(), batch, Durability::Sync).await.unwrap();
-    // Readers get a view from behind the damage.
-    house.put(1, 1).await.unwrap();
-    house.replace_policy(&policy(&[], &["/tags/*"]));
-    house.partition.reshape();
+    fixture.store.submit(&fixture.store.lane(), batch, Durability::Sync).await.unwrap();
+    // Readers get a view from after the damage.
+    fixture.put(1, 1).await.unwrap();
+    fixture.replace_policy(&policy(&[], &["/tags/*"]));
+    fixture.partition.reshape();
     let mut turns = 0;
-    // Two steps of five: from the beginning it would be seen after one step again.
-    while house.partition.index_progress() < 40 {
+    // Two of five steps: a build that starts again would be seen after one step.
+    while fixture.partition.index_progress() < 40 {
         tokio::task::yield_now().await;
         turns += 1;
-        assert!(turns < TURNS_MAX, "the build does not come on");
+        assert!(turns < TURNS_MAX, "the build makes no progress");
     }
-    let mut progress = house.partition.index_progress();
+    let mut progress = fixture.partition.index_progress();
     assert!(progress < 90, "{progress} % of the build in one turn");
-    assert!(matches!(house.count("v", 3).await, Err(Fault::Storage(_))));
+    assert!(matches!(fixture.count("v", 3).await, Err(Fault::Storage(_))));
     while progress < 100 {
         tokio::task::yield_now().await;
-        let now = house.partition.index_progress();
+        let now = fixture.partition.index_progress();
         assert!(now >= progress, "the build was at {progress} % and is at {now} %");
         progress = now;
         turns += 1;
         assert!(turns < TURNS_MAX, "the build does not end");
     }
-    house.settle().await;
-    house.audit().await;
-    nothing_unnamed(&house).await;
+    fixture.wait_until_stable().await;
+    fixture.audit().await;
+    nothing_unnamed(&fixture).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -415,35 +417,35 @@ async fn a_store_that_fails_anywhere_leaves_the_index_right() {
         for call in (1..400).step_by(41) {
             let script = FaultScript::seeded(call);
             let store = Store::faulty(Store::memory(&SPACES, CommitMode::Inline), script.clone());
-            let mut house = House::new(store).await;
+            let mut fixture = IndexFixture::new(store).await;
             script.fail_call(call, kind);
             if call % 3 == 0 {
                 script.fail_next(StorageCall::Ingest, kind);
             }
             for id in 0..60 {
-                house.put(id % 45, id).await.ok();
-                house.store.reopen().await.ok();
+                fixture.put(id % 45, id).await.ok();
+                fixture.store.reopen().await.ok();
             }
             script.clear_faults();
-            house.store.reopen().await.unwrap();
-            // Long enough for an index that could not be made to be tried again.
+            fixture.store.reopen().await.unwrap();
+            // Long enough for a failed build to be retried.
             for id in 0..40 {
-                house.clock.advance_ms(1_000);
-                house.put(id % 45, 7).await.unwrap();
+                fixture.clock.advance_ms(1_000);
+                fixture.put(id % 45, 7).await.unwrap();
                 if id % 10 == 0 {
-                    assert_eq!(house.partition.audit_index().await.unwrap(), []);
+                    assert_eq!(fixture.partition.audit_index().await.unwrap(), []);
                 }
             }
-            house.settle().await;
-            house.audit().await;
-            house.restart().await;
-            house.settle().await;
-            house.audit().await;
+            fixture.wait_until_stable().await;
+            fixture.audit().await;
+            fixture.restart().await;
+            fixture.wait_until_stable().await;
+            fixture.audit().await;
         }
     }
 }
 
-/// The marks of ingests that no batch has named; they lie in the store's own space.
+/// The marks of ingests that no batch has named, in the store's own space.
 async fn unnamed_ingests(store: &Store) -> usize {
     let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
     let pending = KeyRange::prefix("pending");
@@ -451,90 +453,90 @@ async fn unnamed_ingests(store: &Store) -> usize {
     view.scan(Space(u8::MAX), pending, Direction::Forward, limit).await.unwrap().rows.len()
 }
 
-/// Waits until what was given up is deleted.
-async fn nothing_unnamed(house: &House) {
-    house.settle().await;
-    assert_eq!(unnamed_ingests(&house.store).await, 0);
+/// Waits until the rows of abandoned work are deleted.
+async fn nothing_unnamed(fixture: &IndexFixture) {
+    fixture.wait_until_stable().await;
+    assert_eq!(unnamed_ingests(&fixture.store).await, 0);
     // An opening deletes the rows of runs that no manifest names.
-    let before = house.index_rows().await;
-    let reopened = open(&house.store, &house.shape, &house.clock).await.unwrap();
+    let before = fixture.index_rows().await;
+    let reopened = open(&fixture.store, &fixture.shape, &fixture.clock).await.unwrap();
     for _ in 0..200 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(house.index_rows().await.len(), before.len(), "an opening found rows of unnamed runs");
+    assert_eq!(fixture.index_rows().await.len(), before.len(), "an opening found rows of unnamed runs");
     drop(reopened);
 }
 
-/// Their rows stayed until the next start, and so did the marks of their ingests.
+/// Their rows and the marks of their ingests used to stay until the next start.
 #[tokio::test]
-async fn builds_that_are_given_up_leave_no_rows() {
-    let house = House::in_memory().await;
+async fn abandoned_builds_leave_no_rows() {
+    let fixture = IndexFixture::in_memory().await;
     for id in 0..300 {
-        house.put(id, 1).await.unwrap();
+        fixture.put(id, 1).await.unwrap();
     }
-    house.settle().await;
+    fixture.wait_until_stable().await;
     let policies = ["v", "odd", "tags"].map(|path| policy(&[], &[&format!("/{path}/?")]));
     let mut most = 0;
     for turns in 0..60 {
-        house.replace_policy(&policies[turns % policies.len()]);
-        house.partition.reshape();
+        fixture.replace_policy(&policies[turns % policies.len()]);
+        fixture.partition.reshape();
         for _ in 0..turns {
             tokio::task::yield_now().await;
-            most = most.max(unnamed_ingests(&house.store).await);
+            most = most.max(unnamed_ingests(&fixture.store).await);
         }
         if turns % 7 == 0 {
-            house.put(turns, 2).await.unwrap();
+            fixture.put(turns, 2).await.unwrap();
         }
     }
     assert!(most > 0, "no build was given up with rows in the store");
-    nothing_unnamed(&house).await;
-    house.audit().await;
+    nothing_unnamed(&fixture).await;
+    fixture.audit().await;
 }
 
 #[tokio::test]
 async fn a_failing_build_is_tried_again_after_growing_pauses_and_leaves_no_rows() {
-    let house = House::in_memory().await;
-    // More than a build reads in one step, so that it has written runs before it comes to the last record.
+    let fixture = IndexFixture::in_memory().await;
+    // More than a build reads in one step, so that it has written runs before it reads the last record.
     for id in 0..1_200 {
-        house.put(id, 1).await.unwrap();
+        fixture.put(id, 1).await.unwrap();
     }
-    house.settle().await;
+    fixture.wait_until_stable().await;
     // The last record cannot be read.
     let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
-    let view = house.store.view().await.unwrap();
+    let view = fixture.store.view().await.unwrap();
     let records = view.scan(RECORDS, KeyRange::all(), Direction::Forward, limit).await.unwrap().rows;
     let (key, row) = records.last().unwrap().clone();
     let mut batch = Batch::default();
     batch.put(RECORDS, key.clone(), row.slice(..4));
-    house.store.submit(&house.store.lane(), batch, Durability::Sync).await.unwrap();
-    house.replace_policy(&policy(&[], &["/v/?"]));
-    let mut ingests_seen = ingests(&house.store).await;
+    fixture.store.submit(&fixture.store.lane(), batch, Durability::Sync).await.unwrap();
+    fixture.replace_policy(&policy(&[], &["/v/?"]));
+    let mut ingests_seen = ingests(&fixture.store).await;
     let mut builds = Vec::new();
     for second in 0..40 {
-        house.partition.reshape();
+        fixture.partition.reshape();
         for _ in 0..2_000 {
             tokio::task::yield_now().await;
         }
-        assert_eq!(unnamed_ingests(&house.store).await, 0, "after second {second}");
-        let now = ingests(&house.store).await;
+        assert_eq!(unnamed_ingests(&fixture.store).await, 0, "after second {second}");
+        let now = ingests(&fixture.store).await;
         if now > ingests_seen {
             builds.push(second);
         }
         ingests_seen = now;
-        house.clock.advance_ms(1_000);
+        fixture.clock.advance_ms(1_000);
     }
     assert_eq!(builds, [0, 1, 3, 7, 15, 31]);
-    // Mended, the index comes.
+    // After the repair the index is built.
     let mut batch = Batch::default();
     batch.put(RECORDS, key, row);
-    house.store.submit(&house.store.lane(), batch, Durability::Sync).await.unwrap();
-    house.clock.advance_ms(3_600_000);
-    house.partition.reshape();
-    nothing_unnamed(&house).await;
-    house.audit().await;
+    fixture.store.submit(&fixture.store.lane(), batch, Durability::Sync).await.unwrap();
+    fixture.clock.advance_ms(3_600_000);
+    fixture.partition.reshape();
+    nothing_unnamed(&fixture).await;
+    fixture.audit().await;
 }
 
-/// Ingests that the store has ever begun.
+/// Ingests that the store has ever started.
 async fn ingests(store: &Store) -> u64 {
     let row = store.view().await.unwrap().get(Space(u8::MAX), b"last").await.unwrap();
     row.map_or(0, |row| u64::from_be_bytes(row.as_ref().try_into().unwrap()))
@@ -544,10 +546,10 @@ async fn ingests(store: &Store) -> u64 {
 #[tokio::test]
 async fn a_large_transaction_is_found_again_after_a_restart() {
     const COUNT: usize = 3_000;
-    let mut house = House::in_memory().await;
-    // A manifest from before the transaction: what is behind it comes from the log.
+    let mut fixture = IndexFixture::in_memory().await;
+    // The manifest is older than the transaction, which is replayed from the log.
     for id in 0..2 * SMALL.flush_documents {
-        house.put(id, 0).await.unwrap();
+        fixture.put(id, 0).await.unwrap();
     }
     let upsert = |id: usize| {
         let text = format!(r#"{{"id":"{id}","pk":"a","v":1}}"#);
@@ -555,28 +557,28 @@ async fn a_large_transaction_is_found_again_after_a_restart() {
         Operation::Write(Mutation::Upsert { item, condition: Condition::None })
     };
     let operations = (0..COUNT).map(upsert).collect();
-    let transaction = Transaction { key: house.key.clone(), operations, returned: Returned::Reads };
-    house.partition.execute(transaction).await.unwrap();
-    house.restart().await;
-    assert_eq!(house.partition.counts().documents, COUNT as u64);
-    assert_eq!(house.partition.audit_index().await.unwrap(), []);
+    let transaction = Transaction { key: fixture.key.clone(), operations, returned: Returned::Reads };
+    fixture.partition.execute(transaction).await.unwrap();
+    fixture.restart().await;
+    assert_eq!(fixture.partition.counts().documents, COUNT as u64);
+    assert_eq!(fixture.partition.audit_index().await.unwrap(), []);
 }
 
-/// A build took as much of the store as it could, beside the budget of all other housekeeping.
+/// A build used to take as much of the store as it could, without the budget of other housekeeping.
 #[tokio::test]
 async fn an_index_is_built_in_steps_of_the_common_budget() {
     const TURNS_MAX: usize = 10_000;
-    let house = House::in_memory().await;
+    let fixture = IndexFixture::in_memory().await;
     for id in 0..40 {
-        house.put(id, 0).await.unwrap();
+        fixture.put(id, 0).await.unwrap();
     }
-    house.replace_policy(&policy(&[], &["/odd/?"]));
+    fixture.replace_policy(&policy(&[], &["/odd/?"]));
     let memory = IndexMemory::new(SMALL);
     let mut others = Vec::new();
     for _ in 0..STEPS_MAX {
         others.push(memory.steps().step().await);
     }
-    let (store, shape, clock) = (&house.store, &house.shape, &house.clock);
+    let (store, shape, clock) = (&fixture.store, &fixture.shape, &fixture.clock);
     let partition = open_with(store, shape, clock, Arc::clone(&memory)).await.unwrap();
     for _ in 0..TURNS_MAX {
         tokio::task::yield_now().await;
@@ -587,7 +589,7 @@ async fn an_index_is_built_in_steps_of_the_common_budget() {
     while partition.index_progress() < 100 {
         tokio::task::yield_now().await;
         turns += 1;
-        assert!(turns < TURNS_MAX, "the build does not come on");
+        assert!(turns < TURNS_MAX, "the build makes no progress");
     }
     assert_eq!(partition.audit_index().await.unwrap(), []);
 }

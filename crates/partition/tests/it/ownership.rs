@@ -1,4 +1,4 @@
-//! Two writers of one partition, and a writer whose container was dropped: only the owner writes.
+//! Two writers of one partition, and a writer whose container was dropped: only the owner can write.
 
 use crate::{Fixture, TestClock, delete, upsert};
 use kv::{Batch, CommitMode, Direction, Durability, KeyRange, ScanLimit, Store};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Writes that each of two writers tries.
 const WRITES: usize = 40;
 
-async fn house(durability: Durability) -> (Store, Arc<TestClock>, Fixture) {
+async fn new_fixture(durability: Durability) -> (Store, Arc<TestClock>, Fixture) {
     let store = Store::memory(&SPACES, CommitMode::Thread);
     let clock = Arc::new(TestClock::default());
     Fixture::create(&store).await;
@@ -31,7 +31,7 @@ async fn is_there(fixture: &Fixture, id: &str) -> Result<bool, Fault> {
     }
 }
 
-/// Whether it may be tried again.
+/// Whether the fault allows a retry.
 fn is_retryable(fault: &Fault) -> bool {
     matches!(fault, Fault::Storage(StorageFault::Unavailable { .. }))
 }
@@ -39,13 +39,13 @@ fn is_retryable(fault: &Fault) -> bool {
 #[tokio::test]
 async fn a_second_writer_is_refused_and_nothing_is_lost() {
     for durability in [Durability::Sync, Durability::Buffered] {
-        let (store, clock, first) = house(durability).await;
+        let (store, clock, first) = new_fixture(durability).await;
         write(&first, "1").await.unwrap();
         let second = Fixture::open(&store, &clock, durability).await.unwrap();
         write(&second, "2").await.unwrap();
         let refused = write(&first, "3").await.unwrap_err();
         assert!(is_retryable(&refused.fault), "{refused:?}");
-        // It serves nothing any more, not even what it has in its cache.
+        // It serves nothing any more, not even from its cache.
         assert!(first.partition.has_ended());
         assert!(is_retryable(&is_there(&first, "1").await.unwrap_err()));
         assert!(is_retryable(&write(&first, "4").await.unwrap_err().fault));
@@ -55,7 +55,7 @@ async fn a_second_writer_is_refused_and_nothing_is_lost() {
         }
         second.audited(&store).await;
         assert_eq!(second.partition.audit_index().await.unwrap(), []);
-        // Work beside the documents is refused, too.
+        // Batches without documents are refused too.
         let third = Fixture::open(&store, &clock, durability).await.unwrap();
         write(&third, "6").await.unwrap();
         assert!(is_retryable(
@@ -68,7 +68,7 @@ async fn a_second_writer_is_refused_and_nothing_is_lost() {
 
 #[tokio::test]
 async fn of_two_writers_at_once_each_acknowledged_write_stays() {
-    let (store, clock, first) = house(Durability::Sync).await;
+    let (store, clock, first) = new_fixture(Durability::Sync).await;
     let second = Fixture::open(&store, &clock, Durability::Sync).await.unwrap();
     let many = async |fixture: &Fixture, name: &str| {
         let mut done = Vec::new();
@@ -90,10 +90,10 @@ async fn of_two_writers_at_once_each_acknowledged_write_stays() {
     third.audited(&store).await;
 }
 
-/// Rows of a container that its writer wrote after they had been deleted stayed for ever.
+/// Rows that a writer wrote after its container had been deleted used to stay forever.
 #[tokio::test]
 async fn a_writer_whose_container_was_dropped_leaves_no_row() {
-    let (store, clock, fixture) = house(Durability::Sync).await;
+    let (store, clock, fixture) = new_fixture(Durability::Sync).await;
     let id = fixture.partition.spec().id;
     for count in 0..WRITES {
         write(&fixture, &count.to_string()).await.unwrap();

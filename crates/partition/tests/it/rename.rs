@@ -1,4 +1,4 @@
-//! A replace with another id: the document keeps its number, and is found by it in every state.
+//! A replace with another id: the document keeps its number and is found by it in every state.
 
 use crate::{Fixture, TestClock, delete, start_of, upsert};
 use kv::{CommitMode, Durability, KeyRange, Store};
@@ -16,7 +16,7 @@ fn rename(from: &str, to: &str) -> Mutation {
     Mutation::Replace { target, item, condition: Condition::None, rename: Rename::Allowed }
 }
 
-async fn house() -> (Store, Fixture) {
+async fn new_fixture() -> (Store, Fixture) {
     let store = Store::memory(&SPACES, CommitMode::Inline);
     Fixture::create(&store).await;
     let clock = Arc::new(TestClock::default());
@@ -34,7 +34,7 @@ async fn number_of(fixture: &Fixture, id: &str) -> Option<DocumentNumber> {
     }
 }
 
-/// The ids of documents by their numbers, as `view` has them.
+/// The ids of documents by their numbers, in `view`.
 async fn ids(view: &PartitionView, numbers: &[DocumentNumber]) -> Vec<String> {
     let documents = view.by_numbers(numbers, &KeyRange::all()).await.unwrap();
     let id = |document: Document| document.root().member("id").unwrap().as_str().unwrap().to_owned();
@@ -43,7 +43,7 @@ async fn ids(view: &PartitionView, numbers: &[DocumentNumber]) -> Vec<String> {
 
 #[tokio::test]
 async fn a_renamed_document_keeps_its_number_and_leaves_its_id() {
-    let (store, fixture) = house().await;
+    let (store, fixture) = new_fixture().await;
     fixture.run(vec![upsert("1")]).await;
     fixture.run(vec![upsert("2")]).await;
     let number = number_of(&fixture, "1").await.unwrap();
@@ -68,23 +68,23 @@ async fn a_renamed_document_keeps_its_number_and_leaves_its_id() {
     fixture.audited(&store).await;
 }
 
-/// The cache of keys held a key for each number: a reader of a state before or behind the change of the id looked under
-/// the wrong one and took the document for deleted.
+/// The key cache had one key per number: a reader of a state before or after the change of the id used the wrong one
+/// and took the document for deleted.
 #[tokio::test]
 async fn a_renamed_document_is_found_by_its_number_in_every_state() {
-    let (store, fixture) = house().await;
+    let (store, fixture) = new_fixture().await;
     fixture.run(vec![upsert("1"), upsert("2")]).await;
     let numbers = [number_of(&fixture, "1").await.unwrap(), number_of(&fixture, "2").await.unwrap()];
     let before = fixture.partition.view().await.unwrap();
     assert_eq!(ids(&before, &numbers).await, ["1", "2"]);
     fixture.run(vec![rename("1", "3")]).await;
-    let behind = fixture.partition.view().await.unwrap();
-    // Each time the cache holds the key of the other state.
+    let after = fixture.partition.view().await.unwrap();
+    // Each time the cache has the key of the other state.
     for _ in 0..2 {
         assert_eq!(ids(&before, &numbers).await, ["1", "2"]);
-        assert_eq!(ids(&behind, &numbers).await, ["3", "2"]);
+        assert_eq!(ids(&after, &numbers).await, ["3", "2"]);
     }
-    // Another document under the old id is not taken for it.
+    // Another document under the old id is not mistaken for it.
     fixture.run(vec![upsert("1")]).await;
     fixture.run(vec![rename("1", "4")]).await;
     fixture.run(vec![rename("3", "1")]).await;
@@ -98,9 +98,9 @@ async fn a_renamed_document_is_found_by_its_number_in_every_state() {
 
 #[tokio::test]
 async fn renames_of_one_transaction_come_to_one_entry_of_the_log() {
-    let (store, fixture) = house().await;
+    let (store, fixture) = new_fixture().await;
     fixture.run(vec![upsert("1"), upsert("2"), upsert("3")]).await;
-    // Two documents change places by way of a third id.
+    // Two documents exchange their ids by way of a third id.
     let lsn = fixture.run(vec![rename("1", "x"), rename("2", "1"), rename("x", "2"), delete("3")]).await;
     let at = |position| LogPosition { lsn, position };
     let rename_kind =
@@ -115,7 +115,7 @@ async fn renames_of_one_transaction_come_to_one_entry_of_the_log() {
     let at = |position| LogPosition { lsn, position };
     let expected = [
         (at(1), LogKind::Replace),
-        // Who reads the log knows it by the id that it had before the transaction.
+        // A reader of the log knows it by the id that it had before the transaction.
         (at(3), LogKind::Delete { key: fixture.record_key("2") }),
     ];
     assert_eq!(fixture.log().await[1..], expected);

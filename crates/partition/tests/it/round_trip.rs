@@ -1,4 +1,4 @@
-//! A partition on a store where every call takes a round trip and an answer may be lost.
+//! A partition on a store where every call takes a round trip and answers may be lost.
 
 use super::{Fixture, delete, upsert};
 use kv::{Link, Store};
@@ -6,13 +6,13 @@ use model::{Fault, StorageFault};
 use partition::keyspace::SPACES;
 use plan::{Condition, Target};
 
-/// Whether a document is there, by the view that readers have.
+/// Whether a document exists in the view that readers have.
 async fn is_there(fixture: &Fixture, id: &str) -> bool {
     let target = Target::Id(id.to_owned());
     fixture.partition.read(&fixture.key, &target, &Condition::None).await.is_ok()
 }
 
-/// The writer learns by its head whether the batch in doubt was committed, and goes on either way.
+/// The writer learns from its head whether the batch was committed, and continues either way.
 #[tokio::test(start_paused = true)]
 async fn a_lost_answer_is_resolved_by_the_head() {
     for is_applied in [true, false] {
@@ -38,7 +38,7 @@ async fn a_lost_answer_is_resolved_by_the_head() {
     }
 }
 
-/// As long as a batch may still arrive, nothing is decided on top of it.
+/// While a batch may still arrive, nothing is evaluated on top of it.
 #[tokio::test(start_paused = true)]
 async fn a_late_batch_is_waited_for() {
     let link = Link::seeded(3);

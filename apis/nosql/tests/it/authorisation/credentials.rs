@@ -115,7 +115,7 @@ fn identity(point: &[u8]) -> Identity {
     let assignments = assignments.map(|(principal, role, scope)| RoleAssignment {
         assignee: Assignee::Principal(principal.to_owned()),
         role: role.to_owned(),
-        scope: scope.to_owned(),
+        scope: nosql::role_scope(scope).unwrap(),
     });
     let options = IdentityOptions {
         issuer: "issuer".to_owned(),

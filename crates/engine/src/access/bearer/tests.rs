@@ -55,7 +55,7 @@ impl Issuer {
         let assignment = RoleAssignment {
             assignee: Assignee::Principal("ada".to_owned()),
             role: "reader".to_owned(),
-            scope: "/".to_owned(),
+            scope: model::ScopeName::Account,
         };
         IdentityOptions {
             issuer: ISSUER.to_owned(),

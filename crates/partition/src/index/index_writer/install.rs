@@ -1,6 +1,6 @@
-//! New runs become a part of the index: the batch that names them, and what the index is when it is committed.
+//! Adding new runs to the index: the batch that names them, and the index after its commit.
 
-use super::{Keeper, Work};
+use super::{IndexWriter, JobState};
 use crate::index::jobs::Inputs;
 use crate::index::manifest::{Manifest, delete_dead, put_dead};
 use crate::index::piece::RunPiece;
@@ -10,16 +10,16 @@ use kv::Batch;
 use model::Lsn;
 use std::sync::Arc;
 
-/// What an install makes of the index.
+/// The index after an install.
 #[derive(Debug)]
 pub(crate) struct Installed {
     runs: Vec<RunPiece>,
     lsn: Lsn,
-    /// Runs whose rows may go.
+    /// Runs whose rows can be deleted.
     replaced: Vec<u64>,
 }
 
-/// What makes an install durable.
+/// The batch of an install.
 #[derive(Debug)]
 pub(crate) struct InstallBatch {
     pub(crate) batch: Batch,
@@ -28,14 +28,14 @@ pub(crate) struct InstallBatch {
     pub(crate) installed: Installed,
 }
 
-impl Keeper {
-    /// The batch that makes the runs that wait durable, to be committed before [`Keeper::installed`].
+impl IndexWriter {
+    /// The batch that names the waiting runs, to be committed before [`IndexWriter::installed`].
     pub(crate) fn install_batch(&mut self) -> Option<InstallBatch> {
-        let new_runs = match &mut self.work {
-            Work::Installing(install) => std::mem::take(&mut install.runs),
-            Work::Incomplete | Work::Idle | Work::Busy(_) => return None,
+        let new_runs = match &mut self.job_state {
+            JobState::Installing(install) => std::mem::take(&mut install.runs),
+            JobState::Incomplete | JobState::Idle | JobState::Busy(_) => return None,
         };
-        let Work::Installing(install) = &self.work else { return None };
+        let JobState::Installing(install) = &self.job_state else { return None };
         let mut batch = Batch::default();
         let mut runs: Vec<RunPiece> = self.runs.clone();
         let mut died = Vec::new();
@@ -46,11 +46,11 @@ impl Keeper {
             Inputs::Runs(inputs) => {
                 for input in inputs {
                     let same = |piece: &RunPiece| Arc::ptr_eq(&piece.run, &input.run);
-                    let Some(place) = runs.iter().position(same) else { continue };
-                    let now = runs.remove(place);
+                    let Some(index) = runs.iter().position(same) else { continue };
+                    let now = runs.remove(index);
                     let ranks = now.dead.added_since(&input.dead);
                     died.extend(ranks.filter_map(|rank| Universe::Packed(&now.run.numbers).get(rank)));
-                    delete_dead(self.home.partition, &now, &mut batch);
+                    delete_dead(self.environment.partition, &now, &mut batch);
                     replaced.extend(self.own_run(&now));
                 }
             }
@@ -60,46 +60,46 @@ impl Keeper {
             new.unnamed.name_in(&mut batch);
             named.push(new.unnamed);
             died.iter().for_each(|number| {
-                piece.kill(*number);
+                piece.mark_dead(*number);
             });
             runs.push(piece);
         }
         runs.retain(|piece| {
             if piece.live_count() == 0 {
-                delete_dead(self.home.partition, piece, &mut batch);
+                delete_dead(self.environment.partition, piece, &mut batch);
                 replaced.extend(self.own_run(piece));
             }
             piece.live_count() > 0
         });
         for piece in &mut runs {
-            put_dead(self.home.partition, piece, &mut batch);
+            put_dead(self.environment.partition, piece, &mut batch);
             piece.saved = Arc::clone(&piece.dead);
         }
         let lsn = match (&install.inputs, self.lsn_saved) {
-            // Only a flush moves the position; what is in memory is behind it.
+            // Only a flush moves the position; changes in memory are after it.
             (Inputs::Runs(_), Some(saved)) => saved,
             (Inputs::Merged(_) | Inputs::Flushed(_) | Inputs::Runs(_), _) => install.lsn,
         };
-        manifest(self, lsn, &runs).put(self.home.partition, &mut batch);
+        manifest(self, lsn, &runs).put(self.environment.partition, &mut batch);
         Some(InstallBatch { batch, named, installed: Installed { runs, lsn, replaced } })
     }
 
-    /// The batch of an install is durable. Returns the runs whose rows may go.
+    /// The batch of an install is durable. Returns the runs whose rows can be deleted.
     pub(crate) async fn installed(&mut self, installed: Installed) -> Vec<u64> {
         self.pause = 0;
         self.runs = installed.runs;
         self.lsn_saved = Some(installed.lsn);
-        let inputs = self.work.frozen().to_vec();
+        let inputs = self.job_state.frozen().to_vec();
         self.take_out(&inputs);
-        self.work = Work::Idle;
-        self.tidy().await;
+        self.job_state = JobState::Idle;
+        self.merge_due().await;
         installed.replaced
     }
 }
 
-/// What is stored of an index that consists of `runs`.
-pub(super) fn manifest(keeper: &Keeper, lsn: Lsn, runs: &[RunPiece]) -> Manifest {
+/// The manifest of an index that consists of `runs`.
+pub(super) fn manifest(index_writer: &IndexWriter, lsn: Lsn, runs: &[RunPiece]) -> Manifest {
     let runs = runs.iter().map(|piece| piece.run.meta.clone()).collect();
-    let rules = &keeper.rules;
+    let rules = &index_writer.rules;
     Manifest { fingerprint: rules.fingerprint(), definition: rules.definition().clone(), lsn, runs }
 }

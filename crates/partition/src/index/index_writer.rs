@@ -1,16 +1,16 @@
-//! The writer's side of the index: takes committed changes, keeps the pieces few.
+//! The writer's side of the index: applies committed changes and merges pieces.
 //!
-//! Every batch becomes one small segment; eight segments of a size become one of the next size, all of them become a
-//! run, and runs of a size become one. Large merges are jobs beside the writer. The terms of small segments are worked
-//! out when somebody asks or when enough documents are together. Knows nothing of how changes were decided and commits
-//! nothing: what must be durable is handed to the writer as a batch.
+//! Every batch becomes one small segment. Eight segments of a size are merged into one of the next size, all segments
+//! are flushed to a run, and runs of a size are merged. Large merges are background jobs. The terms of small segments
+//! are computed when a reader needs them or when enough documents have come together. Knows nothing of how changes
+//! were evaluated and commits nothing: it returns batches for the writer to commit.
 
 mod install;
-mod work;
+mod job_state;
 
 pub(crate) use self::install::InstallBatch;
 use self::install::manifest;
-use self::work::Work;
+use self::job_state::JobState;
 use crate::index::jobs::{Inputs, Install, Job, Output, flush, flush_job, merge_job, run_merge_job};
 use crate::index::manifest::{Manifest, put_dead};
 use crate::index::memory::{IndexMemory, Share};
@@ -19,7 +19,7 @@ use crate::index::piece::{Piece, RunPiece, SegmentPiece};
 use crate::index::rules::Rules;
 use crate::index::run_numbers::RunNumbers;
 use crate::index::segment::{SEGMENT_DOCUMENTS_MAX, Segment};
-use crate::index::terms::Version;
+use crate::index::terms::DocumentVersion;
 use crate::index::unnamed::UnnamedRun;
 use crate::keyspace::PartitionId;
 use crate::metrics::PartitionMetrics;
@@ -30,23 +30,23 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio::task::JoinError;
 
-/// Flushes' worth of documents in memory beyond which the writer waits for the one under way.
+/// The writer waits for a running flush when memory holds the documents of more flushes than this.
 const BACKLOG_MAX: usize = 4;
 
-/// After a failed job the next one waits for this part of a flush.
+/// After a failed job the next one waits for this fraction of a flush.
 const RETRY_PART: usize = 8;
 
-/// Documents of a segment whose terms are worked out without being asked for: so many are the most that a reader may
-/// have to wait for, and enough to make good use of what documents have in common.
-const DRAFTED_MAX: usize = 64;
+/// Documents of a segment from which on its terms are computed in advance: the most that a reader may have to wait
+/// for, and enough to share the work on what documents have in common.
+const PENDING_DOCUMENTS_MAX: usize = 64;
 
-/// A segment is merged at rest with smaller ones that have at least this part of its documents together.
-const REST_PART: u64 = 4;
+/// An idle merge includes a segment if the smaller ones have at least this fraction of its documents together.
+const IDLE_MERGE_PART: u64 = 4;
 
 /// The changes of one batch: each document as the batch leaves it.
-pub(crate) type Changes = BTreeMap<DocumentNumber, Option<Version>>;
+pub(crate) type Changes = BTreeMap<DocumentNumber, Option<DocumentVersion>>;
 
-/// What a batch does to the index, computed while it is on its way to the disk.
+/// The changes of a batch to the index, computed while the batch is in flight.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     segments: Vec<SegmentPiece>,
@@ -57,20 +57,20 @@ pub(crate) struct Prepared {
 impl Prepared {
     pub(crate) fn new(rules: &Arc<Rules>, changes: Changes) -> Prepared {
         let touched = changes.keys().copied().collect();
-        let mut versions: Vec<Version> = changes.into_values().flatten().collect();
+        let mut versions: Vec<DocumentVersion> = changes.into_values().flatten().collect();
         let mut segments = Vec::with_capacity(versions.len().div_ceil(SEGMENT_DOCUMENTS_MAX));
         while !versions.is_empty() {
             let rest = versions.split_off(versions.len().min(SEGMENT_DOCUMENTS_MAX));
             let some = std::mem::replace(&mut versions, rest);
-            segments.push(SegmentPiece::new(Segment::drafted(Arc::clone(rules), some)));
+            segments.push(SegmentPiece::new(Segment::pending(Arc::clone(rules), some)));
         }
         Prepared { segments, touched }
     }
 }
 
-/// Where an index lives.
+/// What an index needs of its partition and store.
 #[derive(Clone, Debug)]
-pub(crate) struct Home {
+pub(crate) struct IndexEnvironment {
     pub(crate) store: Store,
     pub(crate) partition: PartitionId,
     pub(crate) memory: Arc<IndexMemory>,
@@ -78,71 +78,76 @@ pub(crate) struct Home {
     pub(crate) metrics: PartitionMetrics,
 }
 
-/// See the file's head.
+/// The pieces of a partition's index and the job that changes them.
 #[derive(Debug)]
-pub(crate) struct Keeper {
-    home: Home,
+pub(crate) struct IndexWriter {
+    environment: IndexEnvironment,
     share: Share,
     rules: Arc<Rules>,
     segments: Vec<SegmentPiece>,
     runs: Vec<RunPiece>,
     /// Runs that no manifest names yet.
     unnamed: Vec<UnnamedRun>,
-    /// Rung by readers that meet damage.
-    alarm: Arc<Notify>,
+    /// Notified by readers that find damage.
+    damage_signal: Arc<Notify>,
     /// All changes up to here are in the pieces.
     pub(crate) lsn: Lsn,
-    /// The position of the manifest on disk, if there is one.
+    /// The position of the stored manifest, if there is one.
     lsn_saved: Option<Lsn>,
-    /// Changes since the last flush began.
+    /// Changes since the last flush started.
     changes: usize,
-    /// Whether all segments are to become a run as soon as nothing else is under way.
+    /// Whether to flush all segments as soon as no other job runs.
     flush_wanted: bool,
     /// Changes to wait for after a failed job.
     pause: usize,
-    work: Work,
+    job_state: JobState,
 }
 
-/// What an index has to tell its writer.
+/// Events of an index for the partition's writer.
 #[derive(Debug)]
-pub(crate) enum Event {
-    /// The pieces may have changed, but not what they say; or runs wait for their manifest.
+pub(crate) enum IndexWriterEvent {
+    /// The pieces may have changed, but not their contents; or runs wait for their manifest.
     Changed,
-    /// A reader met damage: the index must be made anew.
+    /// A reader found damage: the index must be rebuilt.
     Damaged,
 }
 
-impl Keeper {
-    /// An index without documents.
-    pub(crate) fn new(home: Home, rules: Arc<Rules>, lsn: Lsn) -> Keeper {
-        Keeper {
-            share: Share::new(Arc::clone(&home.memory)),
-            home,
+impl IndexWriter {
+    /// An empty index.
+    pub(crate) fn new(environment: IndexEnvironment, rules: Arc<Rules>, lsn: Lsn) -> IndexWriter {
+        IndexWriter {
+            share: Share::new(Arc::clone(&environment.memory)),
+            environment,
             rules,
             segments: Vec::new(),
             runs: Vec::new(),
             unnamed: Vec::new(),
-            alarm: Arc::new(Notify::new()),
+            damage_signal: Arc::new(Notify::new()),
             lsn,
             lsn_saved: None,
             changes: 0,
             flush_wanted: false,
             pause: 0,
-            work: Work::Incomplete,
+            job_state: JobState::Incomplete,
         }
     }
 
     /// The index that a manifest describes, at its position.
-    pub(crate) fn saved(home: Home, rules: Arc<Rules>, manifest: &Manifest, runs: Vec<RunPiece>) -> Keeper {
-        let mut keeper = Keeper::new(home, rules, manifest.lsn);
-        keeper.lsn_saved = Some(manifest.lsn);
-        keeper.runs = runs;
-        keeper
+    pub(crate) fn saved(
+        environment: IndexEnvironment,
+        rules: Arc<Rules>,
+        manifest: &Manifest,
+        runs: Vec<RunPiece>,
+    ) -> IndexWriter {
+        let mut index_writer = IndexWriter::new(environment, rules, manifest.lsn);
+        index_writer.lsn_saved = Some(manifest.lsn);
+        index_writer.runs = runs;
+        index_writer
     }
 
     #[cfg(test)]
     pub(crate) fn partition(&self) -> PartitionId {
-        self.home.partition
+        self.environment.partition
     }
 
     #[cfg(test)]
@@ -154,19 +159,19 @@ impl Keeper {
         &self.rules
     }
 
-    /// The pieces as they are now.
+    /// The current pieces.
     pub(crate) fn pieces(&self) -> Arc<[Piece]> {
         let runs = self.runs.iter().cloned().map(Piece::Run);
         runs.chain(self.segments.iter().cloned().map(Piece::Segment)).collect()
     }
 
-    /// Entries of the log behind this position may be needed to make the index anew.
+    /// Log entries after this position may be needed to recover the index.
     pub(crate) fn lsn_needed(&self) -> Option<Lsn> {
-        let job = self.work.job().map(|job| job.lsn);
+        let job = self.job_state.job().map(|job| job.lsn);
         self.lsn_saved.into_iter().chain(job).min()
     }
 
-    /// Adds what makes an index durable that was made beside the writer. Returns the runs that the batch names.
+    /// Adds the manifest of an index that was built in the background. Returns the runs that the batch names.
     pub(crate) fn save(&mut self, batch: &mut Batch) -> Vec<UnnamedRun> {
         let Some(lsn) = self.lsn_saved else { return Vec::new() };
         self.unnamed.iter().for_each(|run| run.name_in(batch));
@@ -174,32 +179,32 @@ impl Keeper {
         std::mem::take(&mut self.unnamed)
     }
 
-    /// Writes the manifest and what has changed of the dead sets.
+    /// Writes the manifest and the changed parts of the dead sets.
     fn put_manifest(&mut self, lsn: Lsn, batch: &mut Batch) {
         for piece in &mut self.runs {
-            put_dead(self.home.partition, piece, batch);
+            put_dead(self.environment.partition, piece, batch);
             piece.saved = Arc::clone(&piece.dead);
         }
-        manifest(self, lsn, &self.runs).put(self.home.partition, batch);
+        manifest(self, lsn, &self.runs).put(self.environment.partition, batch);
     }
 
     pub(crate) fn memory(&self) -> &Arc<IndexMemory> {
-        &self.home.memory
+        &self.environment.memory
     }
 
-    /// What readers ring when they meet damage.
-    pub(crate) fn alarm(&self) -> &Arc<Notify> {
-        &self.alarm
+    /// The signal for readers that find damage.
+    pub(crate) fn damage_signal(&self) -> &Arc<Notify> {
+        &self.damage_signal
     }
 
-    /// Writes what is in memory as runs at once, if it is enough for that. For an index in the making, which has no
-    /// manifest yet and no reader.
+    /// Flushes memory to runs at once, if a flush is due. For an index that is being built, which has no manifest and
+    /// no readers.
     pub(crate) async fn spill(&mut self) -> Result<(), Fault> {
         if self.is_flush_due() { self.spill_all().await } else { Ok(()) }
     }
 
-    /// Has all changes so far in runs, if any are: then a manifest can be written for this position.
-    pub(crate) async fn spill_rest(&mut self) -> Result<(), Fault> {
+    /// Flushes all changes if any run was written: a manifest can then be written for this position.
+    pub(crate) async fn spill_remainder(&mut self) -> Result<(), Fault> {
         if self.unnamed.is_empty() {
             return Ok(());
         }
@@ -211,94 +216,94 @@ impl Keeper {
     async fn spill_all(&mut self) -> Result<(), Fault> {
         self.changes = 0;
         let segments = std::mem::take(&mut self.segments);
-        for new in flush(&self.home, &segments).await? {
+        for new in flush(&self.environment, &segments).await? {
             self.unnamed.push(new.unnamed);
             self.runs.push(RunPiece::new(new.run));
         }
-        self.tidy().await;
+        self.merge_due().await;
         Ok(())
     }
 
-    /// Takes the changes of a committed batch.
+    /// Applies the changes of a committed batch.
     pub(crate) async fn apply(&mut self, prepared: Prepared, lsn: Lsn) {
         self.changes += prepared.touched.len();
-        // Documents that are new have no older version: most have greater numbers than all before.
+        // New documents have no older version; most have greater numbers than all before.
         let last = self.last_number();
         for number in prepared.touched.into_iter().take_while(|number| Some(*number) <= last) {
-            self.kill(number);
+            self.mark_dead(number);
         }
         self.segments.extend(prepared.segments);
         self.lsn = lsn;
-        self.tidy().await;
+        self.merge_due().await;
     }
 
-    /// The greatest number of a document in any piece.
+    /// The greatest document number in any piece.
     fn last_number(&self) -> Option<DocumentNumber> {
         let in_memory = self.segments.iter().filter_map(|piece| piece.segment.numbers().last().copied());
         let in_runs = self.runs.iter().filter_map(|piece| piece.run.numbers.last());
         in_memory.chain(in_runs.filter_map(DocumentNumber::from_raw)).max()
     }
 
-    fn kill(&mut self, number: DocumentNumber) {
-        // The newest first: what was written lately is written again more often.
-        let in_memory = self.segments.iter_mut().rev().any(|piece| piece.kill(number));
-        let _ = in_memory || self.runs.iter_mut().rev().any(|piece| piece.kill(number));
+    fn mark_dead(&mut self, number: DocumentNumber) {
+        // Newest first: recently written documents are written again more often.
+        let in_memory = self.segments.iter_mut().rev().any(|piece| piece.mark_dead(number));
+        let _ = in_memory || self.runs.iter_mut().rev().any(|piece| piece.mark_dead(number));
     }
 
-    /// Merges what is due; large merges are begun only.
-    async fn tidy(&mut self) {
+    /// Merges what is due. Large merges are only started.
+    async fn merge_due(&mut self) {
         self.segments.retain(|piece| piece.live_count() > 0);
         while let Some(inputs) = self.due_segments() {
             let documents: usize = inputs.iter().map(|piece| piece.segment.numbers().len()).sum();
-            if documents < self.home.memory.options().inline_documents_max {
-                let merged = match joined_drafts(&inputs) {
+            if documents < self.environment.memory.options().inline_documents_max {
+                let merged = match joined_pending(&inputs) {
                     Some(joined) => joined,
                     None => merge_all(inputs.clone()).await,
                 };
-                self.exchange(&inputs, SegmentPiece::new(merged));
+                self.replace_inputs(&inputs, SegmentPiece::new(merged));
             } else {
                 if self.may_begin() && !self.is_flush_due() {
-                    self.work = Work::Busy(merge_job(inputs, self.lsn));
+                    self.job_state = JobState::Busy(merge_job(inputs, self.lsn));
                 }
                 break;
             }
         }
         self.share.set(self.segments.iter().map(|piece| piece.segment.size_bytes()).sum());
-        self.flush_wanted |= self.home.memory.is_tight() && !self.segments.is_empty();
+        self.flush_wanted |= self.environment.memory.is_tight() && !self.segments.is_empty();
         self.begin_job();
     }
 
-    /// Begins to merge segments that stayed apart because there were too few of a size: every lookup asks each of
-    /// them. A large segment is merged only with others that have a good part of its documents, so a partition that
-    /// is written to now and then is not merged as a whole every time.
-    pub(crate) fn merge_at_rest(&mut self) {
+    /// Starts to merge segments that were too few of a size, because every lookup reads each of them. A large segment
+    /// is included only if the smaller ones have a good part of its documents, so that occasional writes to a
+    /// partition do not merge all of it every time.
+    pub(crate) fn merge_when_idle(&mut self) {
         if !self.may_begin() || self.is_flush_due() {
             return;
         }
         let mut segments: Vec<&SegmentPiece> = self.segments.iter().collect();
         segments.sort_by_key(|piece| piece.live_count());
         let sizes: Vec<u64> = segments.iter().map(|piece| piece.live_count()).collect();
-        let count = merged_at_rest(&sizes);
+        let count = merged_when_idle(&sizes);
         if count > 1 {
             let inputs = segments.into_iter().take(count).cloned().collect();
-            self.work = Work::Busy(merge_job(inputs, self.lsn));
+            self.job_state = JobState::Busy(merge_job(inputs, self.lsn));
         }
     }
 
-    /// Works out terms that are due; called while the disk is busy with a batch.
-    pub(crate) fn settle(&self) {
-        let is_due = |piece: &&SegmentPiece| piece.segment.numbers().len() >= DRAFTED_MAX;
-        self.segments.iter().filter(is_due).for_each(|piece| piece.segment.settle());
+    /// Computes the terms that are due; called while the disk is busy with a batch.
+    pub(crate) fn compute_due_terms(&self) {
+        let is_due = |piece: &&SegmentPiece| piece.segment.numbers().len() >= PENDING_DOCUMENTS_MAX;
+        self.segments.iter().filter(is_due).for_each(|piece| piece.segment.compute_terms());
     }
 
-    /// Everything that is stored was taken: from now on the index may be saved.
+    /// All stored changes were applied: jobs may start and the index may be saved.
     pub(crate) async fn complete(&mut self) {
-        self.work = Work::Idle;
-        self.tidy().await;
+        self.job_state = JobState::Idle;
+        self.merge_due().await;
     }
 
     fn may_begin(&self) -> bool {
-        matches!(self.work, Work::Idle) && self.changes >= self.pause
+        matches!(self.job_state, JobState::Idle) && self.changes >= self.pause
     }
 
     fn begin_job(&mut self) {
@@ -308,27 +313,27 @@ impl Keeper {
         if self.is_flush_due() {
             self.begin_flush();
         } else if let Some(inputs) = self.due_runs() {
-            self.work = Work::Busy(run_merge_job(self.home.clone(), inputs, self.lsn));
+            self.job_state = JobState::Busy(run_merge_job(self.environment.clone(), inputs, self.lsn));
         }
     }
 
-    /// Begins to write what is in memory to runs, however little it is.
+    /// Starts to flush what is in memory, however little.
     pub(crate) async fn flush(&mut self) {
         self.flush_wanted = true;
-        self.tidy().await;
+        self.merge_due().await;
     }
 
     fn begin_flush(&mut self) {
         self.flush_wanted = false;
         self.changes = 0;
         let inputs = self.segments.clone();
-        self.work = Work::Busy(flush_job(self.home.clone(), inputs, self.lsn));
+        self.job_state = JobState::Busy(flush_job(self.environment.clone(), inputs, self.lsn));
     }
 
     fn is_flush_due(&self) -> bool {
-        let options = self.home.memory.options();
+        let options = self.environment.memory.options();
         let bytes: usize = self.segments.iter().map(|piece| piece.segment.size_bytes()).sum();
-        // Removals leave no documents, but they make the log longer from which the index would be made again.
+        // Removals leave no documents, but they lengthen the log that a recovery replays.
         self.flush_wanted
             || self.documents_in_memory() >= options.flush_documents
             || bytes >= options.flush_bytes
@@ -340,18 +345,19 @@ impl Keeper {
         self.segments.iter().map(|piece| piece.segment.numbers().len()).sum()
     }
 
-    /// Whether so much is in memory that the writer should wait for the job under way.
+    /// Whether so much is in memory that the writer should wait for the running job.
     pub(crate) fn is_overfull(&self) -> bool {
-        let most = self.home.memory.options().flush_documents.saturating_mul(BACKLOG_MAX);
-        let job = self.work.job();
+        let most = self.environment.memory.options().flush_documents.saturating_mul(BACKLOG_MAX);
+        let job = self.job_state.job();
         let is_flushing = job.is_some_and(|job| matches!(job.inputs, Inputs::Flushed(_)));
-        job.is_some() && self.documents_in_memory() >= most || is_flushing && self.home.memory.is_tight()
+        job.is_some() && self.documents_in_memory() >= most
+            || is_flushing && self.environment.memory.is_tight()
     }
 
-    /// The oldest segments of the smallest size of which there are enough.
+    /// The oldest segments of the smallest size that has enough of them.
     fn due_segments(&self) -> Option<Vec<SegmentPiece>> {
         let mut sizes: BTreeMap<u32, Vec<&SegmentPiece>> = BTreeMap::new();
-        let frozen = self.work.frozen();
+        let frozen = self.job_state.frozen();
         let is_free =
             |piece: &&SegmentPiece| !frozen.iter().any(|frozen| Arc::ptr_eq(&frozen.segment, &piece.segment));
         for piece in self.segments.iter().filter(is_free) {
@@ -366,57 +372,59 @@ impl Keeper {
         (live <= SEGMENT_DOCUMENTS_MAX as u64).then(|| group.into_iter().cloned().collect())
     }
 
-    /// Runs of one size of which there are enough.
+    /// Runs of a size that has enough of them.
     fn due_runs(&self) -> Option<Vec<RunPiece>> {
-        let fan_in = self.home.memory.options().run_fan_in.max(2);
+        let fan_in = self.environment.memory.options().run_fan_in.max(2);
         let step = u32::try_from(fan_in).unwrap_or(u32::MAX).ilog2().max(1);
         let mut sizes: BTreeMap<u32, Vec<&RunPiece>> = BTreeMap::new();
         for piece in &self.runs {
             sizes.entry(piece.run.meta.documents.max(1).ilog2() / step).or_default().push(piece);
         }
-        // Before the first manifest only a flush can tell the position.
+        // Before the first manifest only a flush determines the position.
         self.lsn_saved?;
         let group = sizes.into_values().find(|group| group.len() >= fan_in)?;
         let live: u64 = group.iter().map(|piece| piece.live_count()).sum();
         (live < u64::from(u32::MAX)).then(|| group.into_iter().cloned().collect())
     }
 
-    /// Segments and runs.
+    /// Number of segments and runs.
     pub(crate) fn piece_count(&self) -> usize {
         self.segments.len() + self.runs.len()
     }
 
-    /// Whether a job is under way that [`Keeper::event`] waits for.
+    /// Whether a job runs that [`IndexWriter::next_event`] waits for.
     pub(crate) fn is_busy(&self) -> bool {
-        self.work.job().is_some()
+        self.job_state.job().is_some()
     }
 
     /// Whether runs wait for their manifest.
     pub(crate) fn has_install(&self) -> bool {
-        matches!(self.work, Work::Installing(_))
+        matches!(self.job_state, JobState::Installing(_))
     }
 
-    /// Waits until there is something to do: a job has ended, or the store as a whole holds too much in memory and
-    /// this partition the most of it. A merge in memory is taken over at once; runs wait for their manifest.
-    pub(crate) async fn event(&mut self) -> Event {
+    /// Waits until there is something to do: a job has ended, or all indexes of the store use too much memory and this
+    /// partition uses the most. A merge in memory is applied at once; runs wait for their manifest.
+    pub(crate) async fn next_event(&mut self) -> IndexWriterEvent {
         let result = tokio::select! {
             biased;
-            () = self.alarm.notified() => return Event::Damaged,
-            result = self.work.ended() => result,
-            () = self.share.asked() => {
+            () = self.damage_signal.notified() => return IndexWriterEvent::Damaged,
+            result = self.job_state.ended() => result,
+            () = self.share.flush_requested() => {
                 self.flush_wanted = !self.segments.is_empty();
                 self.begin_job();
-                return Event::Changed;
+                return IndexWriterEvent::Changed;
             }
         };
-        match std::mem::replace(&mut self.work, Work::Idle) {
-            Work::Busy(Job { inputs, lsn, .. }) => self.job_ended(inputs, lsn, result).await,
-            other @ (Work::Incomplete | Work::Idle | Work::Installing(_)) => self.work = other,
+        match std::mem::replace(&mut self.job_state, JobState::Idle) {
+            JobState::Busy(Job { inputs, lsn, .. }) => self.on_job_ended(inputs, lsn, result).await,
+            other @ (JobState::Incomplete | JobState::Idle | JobState::Installing(_)) => {
+                self.job_state = other
+            }
         }
-        Event::Changed
+        IndexWriterEvent::Changed
     }
 
-    async fn job_ended(
+    async fn on_job_ended(
         &mut self,
         inputs: Inputs,
         lsn: Lsn,
@@ -424,29 +432,29 @@ impl Keeper {
     ) {
         match (result, inputs) {
             (Ok(Ok(Output::Segment(merged))), Inputs::Merged(inputs)) => {
-                self.exchange(&inputs, SegmentPiece::new(merged));
-                self.tidy().await;
+                self.replace_inputs(&inputs, SegmentPiece::new(merged));
+                self.merge_due().await;
             }
             (Ok(Ok(Output::Runs(runs))), inputs) => {
-                self.work = Work::Installing(Install { inputs, runs, lsn })
+                self.job_state = JobState::Installing(Install { inputs, runs, lsn })
             }
             (Ok(Ok(Output::Segment(_))), Inputs::Flushed(_) | Inputs::Runs(_)) => {}
             (Ok(Err(fault)), _) => {
                 self.share.failed();
-                self.pause = self.home.memory.options().flush_documents / RETRY_PART;
-                tracing::warn!(event = "index_flush_failed", partition = ?self.home.partition, cause = %fault, "an index run could not be written; it is tried again");
+                self.pause = self.environment.memory.options().flush_documents / RETRY_PART;
+                tracing::warn!(event = "index_flush_failed", partition = ?self.environment.partition, cause = %fault, "an index run could not be written; it is tried again");
             }
             (Err(error), _) => {
                 self.share.failed();
-                tracing::error!(event = "index_job_panicked", partition = ?self.home.partition, %error, "a merge or flush of the index panicked");
+                tracing::error!(event = "index_job_panicked", partition = ?self.environment.partition, %error, "a merge or flush of the index panicked");
             }
         }
     }
 
-    /// Puts `merged` in the place of its inputs. What died in them since they were given is dead in it too.
-    fn exchange(&mut self, inputs: &[SegmentPiece], mut merged: SegmentPiece) {
+    /// Replaces the inputs by `merged`. Documents that died in them since the job started are dead in it too.
+    fn replace_inputs(&mut self, inputs: &[SegmentPiece], mut merged: SegmentPiece) {
         for number in self.died_since(inputs) {
-            merged.kill(number);
+            merged.mark_dead(number);
         }
         self.take_out(inputs);
         if merged.live_count() > 0 {
@@ -458,7 +466,7 @@ impl Keeper {
         self.segments.retain(|piece| !inputs.iter().any(|input| Arc::ptr_eq(&piece.segment, &input.segment)));
     }
 
-    /// What died in segments since they were given to a job.
+    /// Documents that died in segments since a job started.
     fn died_since(&self, inputs: &[SegmentPiece]) -> Vec<DocumentNumber> {
         let mut died = Vec::new();
         for input in inputs {
@@ -467,17 +475,17 @@ impl Keeper {
                     let ranks = now.dead.added_since(&input.dead);
                     died.extend(ranks.filter_map(|rank| now.segment.numbers().get(rank as usize)));
                 }
-                // All of it died and it was put away.
+                // All of it is dead and it was removed.
                 None => died.extend(input.live_numbers()),
             }
         }
         died
     }
 
-    /// The number of a run that this partition wrote; others may use those that it did not.
+    /// The number of a run that this partition wrote. Runs of other partitions may still be in use by them.
     fn own_run(&self, piece: &RunPiece) -> Option<u64> {
         let meta = &piece.run.meta;
-        (meta.owner == self.home.partition.ordinal).then_some(meta.id)
+        (meta.owner == self.environment.partition.ordinal).then_some(meta.id)
     }
 
     /// The numbers of the runs that this partition wrote.
@@ -486,22 +494,22 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for IndexWriter {
     fn drop(&mut self) {
-        if let Some(job) = self.work.job() {
+        if let Some(job) = self.job_state.job() {
             job.task.abort();
         }
     }
 }
 
-/// How many of some segments, given by the number of their documents in ascending order, become one at rest.
-fn merged_at_rest(sizes: &[u64]) -> usize {
+/// How many segments an idle merge takes, given their document counts in ascending order.
+fn merged_when_idle(sizes: &[u64]) -> usize {
     let (mut count, mut documents) = (0, 0);
     for (index, size) in sizes.iter().enumerate() {
         if documents + size > SEGMENT_DOCUMENTS_MAX as u64 {
             break;
         }
-        if documents * REST_PART >= *size {
+        if documents * IDLE_MERGE_PART >= *size {
             count = index + 1;
         }
         documents += size;
@@ -509,8 +517,8 @@ fn merged_at_rest(sizes: &[u64]) -> usize {
     count
 }
 
-/// The live documents of segments, if no terms were worked out for any of them.
-fn joined_drafts(inputs: &[SegmentPiece]) -> Option<Segment> {
+/// The live documents of segments, if the terms of none of them are computed.
+fn joined_pending(inputs: &[SegmentPiece]) -> Option<Segment> {
     let mut all = Vec::new();
     let mut common = None;
     for input in inputs {
@@ -520,11 +528,11 @@ fn joined_drafts(inputs: &[SegmentPiece]) -> Option<Segment> {
         common = Some(rules);
     }
     all.sort_by_key(|version| version.number);
-    Some(Segment::drafted(common?, all))
+    Some(Segment::pending(common?, all))
 }
 
 #[test]
-fn what_is_merged_at_rest_is_worth_its_work() {
+fn an_idle_merge_is_worth_its_work() {
     for (sizes, count) in [
         (&[][..], 0),
         (&[7], 0),
@@ -535,6 +543,6 @@ fn what_is_merged_at_rest_is_worth_its_work() {
         (&[30_000, 40_000], 0),
         (&[20_000, 20_000, 30_000], 2),
     ] {
-        assert_eq!(merged_at_rest(sizes), count, "{sizes:?}");
+        assert_eq!(merged_when_idle(sizes), count, "{sizes:?}");
     }
 }
