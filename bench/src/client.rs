@@ -16,13 +16,11 @@ use tokio_rustls::TlsConnector;
 trait Stream: AsyncRead + AsyncWrite + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Unpin> Stream for T {}
 
-/// A keep-alive connection.
 pub(crate) struct Client {
     stream: Box<dyn Stream>,
     buffer: Vec<u8>,
 }
 
-/// A response.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) body: std::ops::Range<usize>,

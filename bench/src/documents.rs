@@ -1,6 +1,5 @@
 //! The documents of the suite: 1,024 bytes of JSON with 14 indexed paths, 1,000 logical partitions, 20 categories.
 
-/// Logical partitions.
 pub(crate) const PARTITIONS: usize = 1000;
 /// Document numbers per lot: five documents of each logical partition, whatever the size of the container.
 pub(crate) const LOT: usize = 5 * PARTITIONS;

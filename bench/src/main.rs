@@ -31,7 +31,6 @@ pub(crate) type Result<T> = std::result::Result<T, Box<dyn std::error::Error + S
 /// Options of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    /// The server's binary.
     pub(crate) server: PathBuf,
     /// Length of one measurement.
     pub(crate) seconds: u64,

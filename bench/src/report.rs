@@ -7,7 +7,7 @@ pub(crate) enum Goal {
     AtMost(f64),
 }
 
-/// One line.
+/// One line of the table.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) case: &'static str,

@@ -99,7 +99,6 @@ impl WatchedFiles {
         WatchedFiles { files: paths.into_iter().map(|path| (path.clone(), Stamp::of(&path))).collect() }
     }
 
-    /// Adds a file.
     pub(crate) fn and(mut self, path: PathBuf) -> WatchedFiles {
         let stamp = Stamp::of(&path);
         self.files.push((path, stamp));

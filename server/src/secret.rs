@@ -9,7 +9,6 @@ impl Secret {
         Secret(text)
     }
 
-    /// The text itself.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }

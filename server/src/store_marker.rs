@@ -10,7 +10,7 @@ pub(crate) const STORE_FOLDER: &str = "store";
 
 const MARKER_FILE: &str = "store.made";
 const MARKER_TEXT: &str = "The documents of this data folder are in the folder \"store\".\n\
-    The server refuses to start without it. Delete this file to begin with an empty store.\n";
+    The server refuses to start without it. Delete this file to start with an empty store.\n";
 
 /// A file of every store.
 const STORE_FILE: &str = "FORMAT";
@@ -24,8 +24,8 @@ pub(crate) fn check(data: &Path) -> Result<(), Failure> {
     Err(Failure::Io {
         what: format!("cannot use the data folder \"{}\"", data.display()),
         cause: format!(
-            "it had a store, but \"{}\" is gone; restore \"{STORE_FOLDER}\" from a backup, or delete \"{MARKER_FILE}\" \
-             to begin with an empty store",
+            "it had a store, but \"{}\" is missing; restore \"{STORE_FOLDER}\" from a backup, or delete \"{MARKER_FILE}\" \
+             to start with an empty store",
             store.join(STORE_FILE).display()
         ),
     })

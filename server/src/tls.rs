@@ -35,11 +35,13 @@ const POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// Source of the certificate.
 #[derive(Clone, Debug)]
 pub(crate) enum CertificateSource {
-    /// The user's certificate.
     Files(CertificateFiles),
     /// The local authority, kept in a folder or, without one, in memory. `names` are added to the names of this
     /// machine.
-    Authority { folder: Option<PathBuf>, names: Vec<String> },
+    Authority {
+        folder: Option<PathBuf>,
+        names: Vec<String>,
+    },
 }
 
 /// The TLS configuration of the listener, and the certificates that clients must trust.

@@ -12,16 +12,16 @@ pub(crate) const DOCUMENTS: usize = 24;
 #[derive(Clone, Debug)]
 pub struct Course {
     /// Its seed.
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// Whether writes are acknowledged before they are durable.
-    pub buffered: bool,
+    pub(crate) buffered: bool,
     /// The events, in order.
-    pub steps: Vec<Event>,
+    pub(crate) steps: Vec<Event>,
 }
 
 /// One event.
 #[derive(Clone, Copy, Debug)]
-pub enum Event {
+pub(crate) enum Event {
     /// Scheduler turns pass.
     Turns(u64),
     /// Time passes until the jobs have nothing left to do; then everything is checked.
@@ -30,9 +30,7 @@ pub enum Event {
     Clock(u32),
     /// A container gets another default TTL and another indexing policy.
     Define {
-        /// The container.
         container: usize,
-        /// The default.
         default_ttl: DefaultTtl,
         /// The property that is not indexed, if any.
         unindexed: Option<&'static str>,
@@ -40,25 +38,14 @@ pub enum Event {
     /// A container gets a short default TTL and then a long one, while the jobs work for the short one; then its time
     /// passes.
     Flip {
-        /// The container.
         container: usize,
         /// Scheduler turns between the two defaults.
         turns: u64,
     },
     /// A document is written.
-    Write {
-        /// The container.
-        container: usize,
-        /// The document.
-        id: usize,
-    },
+    Write { container: usize, id: usize },
     /// A document is deleted, if it exists.
-    Delete {
-        /// The container.
-        container: usize,
-        /// The document.
-        id: usize,
-    },
+    Delete { container: usize, id: usize },
     /// A writer panics when it evaluates the transaction after N others.
     Panic {
         /// Number of the others.
@@ -66,21 +53,14 @@ pub enum Event {
     },
     /// A container is dropped while a client reads it, which opens its partition, and created again.
     Drop {
-        /// The container.
         container: usize,
         /// Scheduler turns between the drop and the read.
         turns: u64,
     },
     /// The record of a document is damaged.
-    Damage {
-        /// The container.
-        container: usize,
-        /// The document.
-        id: usize,
-    },
+    Damage { container: usize, id: usize },
     /// The consumer of a container's log is registered at its start, or has read everything.
     Consume {
-        /// The container.
         container: usize,
         /// Whether it has read everything.
         to_end: bool,

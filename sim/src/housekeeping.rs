@@ -460,9 +460,7 @@ impl Housekeeping {
         }
         match stored.first_key_value() {
             None => Ok(()),
-            Some((lsn, _)) => {
-                Err(format!("the version {lsn} is there, which nobody wrote or which was replaced"))
-            }
+            Some((lsn, _)) => Err(format!("the version {lsn} exists, but was never written or was replaced")),
         }
     }
 

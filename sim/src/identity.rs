@@ -47,13 +47,13 @@ impl Identities {
             let reached = self.partitions.entry(name).or_default();
             let etag = &stored.etag;
             if stored.lsn <= earlier.lsn {
-                return Err(format!("the LSN of {etag} is not behind {}", earlier.lsn));
+                return Err(format!("the LSN of {etag} is not above {}", earlier.lsn));
             }
             if stored.stamp <= earlier.stamp {
-                return Err(format!("the stamp of {etag} is not behind {}", earlier.stamp));
+                return Err(format!("the stamp of {etag} is not above {}", earlier.stamp));
             }
             if *is_new && stored.number <= earlier.number {
-                return Err(format!("the number of {etag} is not behind {}", earlier.number));
+                return Err(format!("the number of {etag} is not above {}", earlier.number));
             }
             let time = shown.times.get(&stored.ordinal);
             if time != Some(&stored.ts) {

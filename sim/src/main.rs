@@ -72,7 +72,7 @@ fn main() -> ExitCode {
             Err(violation) => {
                 println!("seed {seed} fails in wave {}: {}", violation.wave, violation.failure);
                 let (small, violation) = shrink(&scenario, planted(), violation);
-                println!("\nthe smallest course that fails has {} waves", small.waves.len());
+                println!("\nthe smallest failing scenario has {} waves", small.waves.len());
                 println!(
                     "buffered {}, partitions {}, unique {:?}, default {:?}",
                     small.buffered, small.partitions, small.unique, small.default_ttl

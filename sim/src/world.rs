@@ -444,7 +444,6 @@ impl World {
         owner.map(|spec| spec.id.ordinal.0)
     }
 
-    /// The running engine.
     pub(crate) fn engine(&self) -> Arc<Engine> {
         Arc::clone(&self.engine)
     }

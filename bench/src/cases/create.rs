@@ -65,9 +65,9 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
         goal: Some(Goal::AtLeast(1.5)),
     });
     let what = "durable create over 8 partitions, over one".to_owned();
-    let beside = (one.rate + one_again.rate) / 2.0;
+    let of_one = (one.rate + one_again.rate) / 2.0;
     let figures = format!("{} of {} and {}", rate(&eight), rate(&one), rate(&one_again));
-    rows.push(Row { case: "26", what, figures, ratio: eight.rate / beside, goal: Some(Goal::AtLeast(0.9)) });
+    rows.push(Row { case: "26", what, figures, ratio: eight.rate / of_one, goal: Some(Goal::AtLeast(0.9)) });
     drop(server);
 
     let reference = start_reference()?;

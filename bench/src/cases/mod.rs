@@ -79,7 +79,7 @@ pub(crate) async fn measure(
 
 /// Measures two servers alternately, after one uncounted turn of each, and returns the pair with the median ratio: a
 /// machine that slows down meanwhile affects both.
-pub(crate) async fn measure_beside(
+pub(crate) async fn measure_alternately(
     options: &Options,
     one: (&Process, Target, &Work),
     other: (&Process, Target, &Work),

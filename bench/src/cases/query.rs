@@ -1,6 +1,6 @@
 //! Queries: cases 11 to 17 and 20, over 10 k, 100 k and the large number of documents.
 
-use super::{COMPOSITE, READERS, fill_indexed, measure, measure_beside, rate, start_reference};
+use super::{COMPOSITE, READERS, fill_indexed, measure, measure_alternately, rate, start_reference};
 use crate::documents::DOCUMENT_BYTES;
 use crate::load::{Figures, Target, Work};
 use crate::postgres::{OperatorClass, Postgres};
@@ -129,7 +129,7 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
         if let Some(goal) = case.of_limit {
             let question =
                 Work::Query { container: "medium".to_owned(), question: case.question, count: MEDIUM };
-            let (ours, limit) = measure_beside(
+            let (ours, limit) = measure_alternately(
                 options,
                 (&server.process, target(server.address, case.connections), &question),
                 (&reference.process, target(reference.plain, READERS), &read(0)),
@@ -151,10 +151,10 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
     Ok(rows)
 }
 
-fn row(case: &Case, beside: &str, one: &Figures, other: &Figures, goal: Option<Goal>) -> Row {
+fn row(case: &Case, compared_with: &str, one: &Figures, other: &Figures, goal: Option<Goal>) -> Row {
     Row {
         case: case.case,
-        what: format!("{}: {beside}", case.what),
+        what: format!("{}: {compared_with}", case.what),
         figures: format!("{} of {}", rate(one), rate(other)),
         ratio: one.rate / other.rate,
         goal,

@@ -1,6 +1,6 @@
 //! Point reads: cases 1, 2, 3 and 24.
 
-use super::{READERS, fill, measure, measure_beside, rate, start_reference};
+use super::{READERS, fill, measure, measure_alternately, rate, start_reference};
 use crate::client::Client;
 use crate::load::{Target, Work};
 use crate::postgres::{OperatorClass, Postgres};
@@ -26,7 +26,7 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
     let plain = at(reference.plain, false, READERS);
     let before = measure(options, &reference.process, plain, read("medium", MEDIUM)).await?;
     let reading = read("medium", MEDIUM)(0);
-    let (ours, limit) = measure_beside(
+    let (ours, limit) = measure_alternately(
         options,
         (&server.process, at(server.address, false, READERS), &reading),
         (&reference.process, plain, &reading),
@@ -75,7 +75,7 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
         });
     }
 
-    let (secure, limit) = measure_beside(
+    let (secure, limit) = measure_alternately(
         options,
         (&server.process, at(server.address, true, READERS), &reading),
         (&reference.process, at(reference.secure, true, READERS), &reading),
@@ -100,7 +100,7 @@ pub(super) async fn run(options: &Options, postgres: Option<&Postgres>) -> Resul
         measure(options, &server.process, at(server.address, false, READERS), read("medium", MEDIUM)).await?;
     let each = server.process.memory_kib()?.saturating_sub(before) as f64 / IDLE_CONNECTIONS as f64;
     let figures = format!("{:.0}/s of {:.0}/s", busy.rate, ours.rate);
-    let what = "1,000 idle connections beside 32 busy ones, over 32 alone".to_owned();
+    let what = "32 busy connections with 1,000 idle ones, over 32 alone".to_owned();
     rows.push(Row {
         case: "24",
         what,

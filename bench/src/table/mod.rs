@@ -15,9 +15,7 @@ use std::path::{Path, PathBuf};
 /// Part of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// Durable creates.
     Writes,
-    /// Point reads and queries.
     Reads,
 }
 
@@ -58,7 +56,6 @@ enum Subject {
     Server { program: PathBuf, partitions: Partitions },
 }
 
-/// The running peers.
 struct Peers {
     postgres: Option<Postgres>,
     vercel: Option<Vercel>,

@@ -176,11 +176,11 @@ async fn point_reads(
                 (None, Some(postgres)) => postgres.reads(options, READERS, DOCUMENTS).await?,
                 (None, None) => return Err("a column without a server".into()),
             };
-            let beside = read_reference(options, &reference).await?;
+            let of_reference = read_reference(options, &reference).await?;
             // The first turn warms the caches.
             if turn > 0 {
                 column.turns.push(found);
-                limit.turns.push(beside);
+                limit.turns.push(of_reference);
             }
         }
     }

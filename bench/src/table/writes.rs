@@ -30,7 +30,7 @@ pub(super) async fn run(options: &Options, programs: &[PathBuf], peers: &Peers) 
         for column in &mut columns {
             quiet(options.wait).await?;
             let found = create(options, &column.subject, peers).await?;
-            println!("turn {turn}, {}: {}", column.name(), told(&found));
+            println!("turn {turn}, {}: {}", column.name(), describe(&found));
             column.turns.push(found);
         }
     }
@@ -79,7 +79,7 @@ async fn create_on(options: &Options, server: &Server, partitions: Partitions) -
     measure_once(options, &server.process, target, &work(MEASURED_FIRST)).await
 }
 
-fn told(found: &Figures) -> String {
+fn describe(found: &Figures) -> String {
     let Figures { rate, p50_us, p99_us, cpu_us, switches, others, .. } = found;
     format!(
         "{rate:.0}/s, p50 {:.1} ms, p99 {:.1} ms, processor {cpu_us:.1} µs, switches {:.2} + {:.2}, others on the core {:.0} %",

@@ -184,7 +184,6 @@ pub(crate) struct WeightSum {
 }
 
 impl WeightSum {
-    /// Adds bytes.
     pub(crate) fn add(&mut self, bytes: usize) -> Result<(), EvalFault> {
         self.weight = self.weight.saturating_add(bytes);
         if self.weight > VALUE_WEIGHT_MAX {

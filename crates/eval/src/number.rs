@@ -60,17 +60,14 @@ impl Number {
         }
     }
 
-    /// `self + other`
     pub(crate) fn add(self, other: Number) -> Number {
         self.exact_or(other, i64::checked_add, |left, right| left + right)
     }
 
-    /// `self - other`
     pub(crate) fn subtract(self, other: Number) -> Number {
         self.exact_or(other, i64::checked_sub, |left, right| left - right)
     }
 
-    /// `self * other`
     pub(crate) fn multiply(self, other: Number) -> Number {
         self.exact_or(other, i64::checked_mul, |left, right| left * right)
     }
@@ -88,7 +85,6 @@ impl Number {
         self.exact_or(other, i64::checked_rem, |left, right| left % right)
     }
 
-    /// `-self`
     pub(crate) fn negate(self) -> Number {
         match self {
             Number::Integer(value) => {

@@ -108,7 +108,7 @@ impl Lanes {
 /// The answer to a batch: a view directly after its commit.
 pub(crate) type Answer = Result<View, CommitFault>;
 
-/// A submitted batch.
+/// A submitted batch with its lanes and its pending answer.
 pub(crate) struct Submission {
     pub(crate) batch: Batch,
     durability: Durability,

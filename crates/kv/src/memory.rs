@@ -20,7 +20,6 @@ use crate::view::{Chunk, ChunkBuilder, Direction, Parts, Scan};
 /// Approximate bytes of one version in addition to its key and value.
 const VERSION_OVERHEAD_BYTES: u64 = 64;
 
-/// Rows in memory.
 pub(crate) struct Memory {
     state: RwLock<State>,
     points: Arc<OpenPoints>,

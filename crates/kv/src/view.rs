@@ -113,7 +113,6 @@ pub(crate) struct Scan {
 /// Which parts of its rows a scan returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Parts {
-    /// Keys and values.
     Rows,
     /// Keys; the values of the chunk are empty.
     Keys,

@@ -87,7 +87,6 @@ fn read_double(payload: &[u8]) -> Option<f64> {
     })
 }
 
-/// Decodes a tree.
 pub(crate) fn decode_tree(value: &Value) -> Decoded<'_> {
     match value {
         Value::Null => Decoded::Null,

@@ -26,7 +26,6 @@ impl From<TooLarge> for EncodeError {
     }
 }
 
-/// Kinds of containers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Container {
     Array,
@@ -51,7 +50,7 @@ struct Entry {
     hash: u8,
 }
 
-/// Writes one value.
+/// Writes one value and its content.
 pub(crate) struct Encoder {
     out: Vec<u8>,
     open: Vec<Open>,
@@ -68,7 +67,6 @@ impl Encoder {
         }
     }
 
-    /// The finished bytes.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.out
     }

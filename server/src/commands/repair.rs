@@ -12,10 +12,10 @@ pub(super) fn command() -> Command {
         Command::new("repair")
             .about("Truncate a damaged journal, so that the store can be opened without the commits after the damage")
             .after_help(
-                "A server refuses a store whose journal is damaged in front of commits that were acknowledged, or \
-                 shorter than it was. This cuts the journal at the first commit that cannot be read: that commit and all after it are lost.\n\
-                 Prints what was cut. The cut bytes are kept in a folder beside the store. A sound store is left as \
-                 it is; files that are missing or damaged otherwise are not repaired.\n\
+                "A server refuses a store whose journal is damaged before acknowledged commits, or was truncated. This \
+                 command cuts the journal at the first unreadable commit: that commit and all later ones are lost.\n\
+                 Prints what was cut. The cut bytes are saved in a folder next to the store. An intact store is not \
+                 changed; other missing or damaged files are not repaired.\n\
                  Check the data afterwards with `perihelion verify`.\n\n\
                  Example:\n  perihelion repair --data ./perihelion-data",
             ),
@@ -38,8 +38,8 @@ fn show(repair: &Repair) {
     let Repair { cuts, readable_commits, is_torn, shortened_from, is_synced_lost } = repair;
     if *is_synced_lost {
         println!(
-            "the file SYNCED was missing or damaged and was written anew: whether the journals were shortened is not \
-             known"
+            "the file SYNCED was missing or damaged and was rebuilt: whether the journals were truncated before is \
+             unknown"
         );
     }
     if cuts.is_empty() && !is_synced_lost {
@@ -54,9 +54,7 @@ fn show(repair: &Repair) {
         println!("{}: cut at byte {position}, {cut_bytes} bytes", path.display());
         println!("  saved in {}", saved.display());
     }
-    println!(
-        "lost: one commit or more that cannot be read, and {readable_commits} readable commits after it"
-    );
+    println!("lost: at least one unreadable commit, and {readable_commits} readable commits after it");
     if let Some(synced_bytes) = shortened_from {
         println!("the journal was synced up to byte {synced_bytes} and truncated afterwards");
     }

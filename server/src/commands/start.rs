@@ -255,7 +255,7 @@ pub(super) fn open_failure(settings: &Settings, fault: &OpenFault) -> Failure {
             "another server is using it; stop it, or choose another folder with --data DIR".to_owned()
         }
         OpenFault::Damaged { .. } | OpenFault::Shortened { .. } => format!(
-            "{}; restore it from a backup, or go on without the commits from there on: \
+            "{}; restore it from a backup, or continue without the commits after the damage: \
              perihelion repair --data \"{data}\"",
             describe(fault)
         ),

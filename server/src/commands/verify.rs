@@ -20,10 +20,10 @@ pub(super) fn command() -> Command {
         Command::new("verify")
             .about("Check the consistency of the data folder; no server may be using it")
             .after_help(
-                "Every file is compared with its checksum. Every row is derived again from the documents and \
-                 compared: numbers, unique keys, expiry, log, counts, index.\nThe data folder is not changed: a copy \
-                 beside it, of which the tables are links, is opened and removed again.\nEnds with 0 if nothing \
-                 contradicts anything, with 1 if something does, with 74 if files are missing or damaged.\n\n\
+                "Compares every file with its checksum. Derives every row again from the documents and compares it: \
+                 numbers, unique keys, expiry, log, counts, index.\nThe store is not changed: a temporary copy next to \
+                 it, with hard links to the tables, is checked and removed.\nExit code: 0 if the data are consistent, \
+                 1 if not, 74 if files are missing or damaged.\n\n\
                  Example:\n  perihelion verify --data ./perihelion-data",
             ),
     )

@@ -112,7 +112,7 @@ impl KeyReloader {
             Ok(keys) if keys.is_empty() => {
                 tracing::warn!(
                     event = "keys_missing",
-                    "the file of account keys is gone; the old keys stay valid until the next start"
+                    "the file of account keys is missing; the old keys stay valid until the next start"
                 );
             }
             Ok(keys) => {

@@ -90,7 +90,6 @@ pub(crate) struct MemoryShares {
     pub(crate) queries: u64,
     /// Responses that clients have not read yet.
     pub(crate) answers: u64,
-    /// Request bodies.
     pub(crate) bodies: u64,
 }
 

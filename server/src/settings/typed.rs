@@ -39,7 +39,6 @@ pub(crate) struct Timeouts {
     pub(crate) handshake: Duration,
     /// From the first byte of a request to the end of its headers.
     pub(crate) header: Duration,
-    /// For the body.
     pub(crate) body: Duration,
     /// From the last answer to the first byte of the next request.
     pub(crate) idle: Duration,

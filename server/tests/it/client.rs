@@ -17,7 +17,6 @@ pub(crate) struct Client {
     key: Vec<u8>,
 }
 
-/// A response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -134,7 +133,6 @@ impl Client {
     }
 }
 
-/// Percent-encodes a credential.
 pub(crate) fn encoded(text: &str) -> String {
     text.replace('%', "%25").replace('=', "%3d").replace('&', "%26").replace('+', "%2b").replace('/', "%2f")
 }

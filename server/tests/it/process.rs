@@ -25,7 +25,6 @@ pub(crate) fn run(arguments: &[&str]) -> Output {
     program().args(arguments).output().unwrap()
 }
 
-/// A running server.
 pub(crate) struct Server {
     child: Child,
     address: SocketAddr,

@@ -113,7 +113,6 @@ pub(super) fn default_ttl(random: &mut Random) -> Option<i64> {
     }
 }
 
-/// A random query.
 pub(super) fn random_query(random: &mut Random, partitions: u32) -> RandomQuery {
     let is_of_one_path = random.chance(30);
     let joins = !is_of_one_path && random.chance(25);
@@ -279,7 +278,6 @@ fn filter(random: &mut Random, joins: bool, levels: usize) -> Filter {
     }
 }
 
-/// A LIKE pattern.
 fn pattern(random: &mut Random) -> String {
     let places = ["x", "y", "d", "1", "m", "mm", "%", "%", "_", "é"];
     (0..random.below(5)).map(|_| *random.pick(&places)).collect()

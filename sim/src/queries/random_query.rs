@@ -100,7 +100,7 @@ pub(super) enum Reach {
     Partition(u32),
 }
 
-/// A random query.
+/// A random query as a tree.
 #[derive(Clone, Debug)]
 pub(super) struct RandomQuery {
     pub(super) reach: Reach,
@@ -112,9 +112,8 @@ pub(super) struct RandomQuery {
 }
 
 impl RandomQuery {
-    /// The SQL text.
     pub(super) fn sql(&self) -> String {
-        let (select, behind) = match &self.shape {
+        let (select, suffix) = match &self.shape {
             Shape::Rows { projection, order, distinct } => {
                 let distinct = if *distinct { "DISTINCT " } else { "" };
                 let projected = match projection {
@@ -145,7 +144,7 @@ impl RandomQuery {
             // Writing to a string cannot fail.
             let _ = write!(text, " WHERE {}", filter.sql());
         }
-        text.push_str(&behind);
+        text.push_str(&suffix);
         if let Some((offset, limit)) = self.bounds {
             let _ = write!(text, " OFFSET {offset} LIMIT {limit}");
         }

@@ -27,8 +27,8 @@ impl Simulation<'_> {
         self.world.plan(trouble);
         let result = self.world.replace_definition(default_ttl, policy, crash.map(|(turns, _)| turns))?;
         self.note(|trace| {
-            let told = result.as_ref().map(|result| result.as_ref().map(|_| ()).err());
-            write!(trace, "  definition: {told:?}")
+            let outcome = result.as_ref().map(|result| result.as_ref().map(|_| ()).err());
+            write!(trace, "  definition: {outcome:?}")
         });
         let found = match crash {
             Some((_, survivors)) => {

@@ -244,7 +244,7 @@ impl<'a> Simulation<'a> {
         self.check_idle_wave(&[])?;
         match self.world.orphaned_containers()? {
             0 => Ok(()),
-            count => Err(format!("{count} dropped containers have left rows behind")),
+            count => Err(format!("{count} dropped containers still have rows")),
         }
     }
 

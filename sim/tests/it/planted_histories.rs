@@ -230,7 +230,7 @@ fn identities_that_repeat_or_go_back() {
     let repeated = Stored { body: body("a", 9, "x"), ..first() };
     assert!(identities_notice(&[&[(first(), true), (repeated, false)]]), "ETag repeats");
     let late = Stored { ts: NOW + 1, ..new(2) };
-    assert!(identities_notice(&[&[(late, true)]]), "time behind the partition's");
+    assert!(identities_notice(&[&[(late, true)]]), "time before the partition's");
     let early = Stored { ts: NOW - 1, ..new(2) };
     assert!(identities_notice(&[&[(early, true)]]), "time before the partition's");
 }

@@ -119,7 +119,6 @@ impl<'a> Call<'a> {
 /// The implementation of a function.
 type Implementation = for<'a> fn(Call<'a>) -> Outcome<'a>;
 
-/// Calls a function.
 pub(crate) fn call(function: Function, call: Call<'_>) -> Outcome<'_> {
     implementation(function)(call)
 }

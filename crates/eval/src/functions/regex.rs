@@ -21,7 +21,6 @@ use crate::expression::{Outcome, defined};
 /// Most bytes of a compiled pattern.
 pub(crate) const PATTERN_SIZE_MAX: usize = 1 << 20;
 
-/// A compiled pattern.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     pub(crate) regex: Regex,

@@ -78,7 +78,7 @@ const MEMTABLE_OVERHEAD_PERCENT: u64 = 30;
 /// Memory overhead of a cached block: blocks are a little larger than a power of two, and rounded up.
 const BLOCK_OVERHEAD_PERCENT: u64 = 20;
 
-/// An open database.
+/// An open database with its accounting of journal and memtable bytes.
 pub(super) struct Engine {
     spaces: Vec<EngineSpace>,
     own: EngineSpace,

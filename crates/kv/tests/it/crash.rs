@@ -126,7 +126,7 @@ fn damage_before_acknowledged_commits_is_reported() {
         let start = journal_end(folder.path());
         commit(&store, put(RECORDS, "hit", &"x".repeat(40))).await.unwrap();
         let end = journal_end(folder.path());
-        commit(&store, put(RECORDS, "behind", "x")).await.unwrap();
+        commit(&store, put(RECORDS, "later", "x")).await.unwrap();
         (start, end)
     });
     let mut intact = Vec::new();

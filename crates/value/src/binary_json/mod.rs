@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! 00..1F  the integer itself              C0..C2  string after a length of 1, 2, 4 bytes
-//! 20..3F  string of the system's table    C3..C6  string that stands at an earlier offset
+//! 20..3F  string of the system's table    C3..C6  string at an earlier offset
 //! 40..67  string of a table that only     C7..CE  numbers: u64 u8 i16 i32 i64 f64 f32 f64
 //!         the service has                 D0..D2  null, false, true
 //! 71..74  base64                          D3      GUID
