@@ -17,12 +17,13 @@ use model::policy::{CompositeIndex, CompositePath, IndexPath as PolicyPath, Inde
 use model::{ContainerNumber, DocumentNumber, EffectiveKey, EffectiveRange, Lsn, PartitionOrdinal};
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
+use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 use value::{Document, PropertyPath, Value, encode_key_value};
 
 /// More values than any case has at a path.
 const VALUES_MAX: usize = 100_000;
+
 /// A small seeded generator of numbers.
 struct Random(u64);
 
@@ -344,19 +345,8 @@ impl Case {
                 let low = self.random_bound(&value);
                 let high = scalar(&mut self.random);
                 let high = self.random_bound(&high);
-                let inside = |code: &Vec<u8>| {
-                    let after_low = match &low {
-                        Bound::Included(low) => code >= low,
-                        Bound::Excluded(low) => code > low,
-                        Bound::Unbounded => true,
-                    };
-                    let before_high = match &high {
-                        Bound::Included(high) => code <= high,
-                        Bound::Excluded(high) => code < high,
-                        Bound::Unbounded => true,
-                    };
-                    after_low && before_high
-                };
+                let inside =
+                    |code: &Vec<u8>| RangeBounds::<Vec<u8>>::contains(&(low.as_ref(), high.as_ref()), code);
                 let path = index_path(&steps);
                 if self.random.below(2) == 0 {
                     let expected = self.holders(&steps, inside);
