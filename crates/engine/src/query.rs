@@ -7,6 +7,7 @@ use crate::catalog::Container;
 use crate::engine::Engine;
 use crate::feed::{Scope, bounds, scope_context};
 use crate::isolation::Size;
+use crate::ledger::refusal_charge;
 use crate::router::{Attempts, Routed};
 use crate::slot::PartitionSlot;
 use exec::{
@@ -65,12 +66,14 @@ impl Engine {
         let container = pass.container;
         let size = Size::of_text(request.text_bytes);
         let defined = Defined::of(container, self.options.document_link)?;
-        let ready = self.prepared(&pass, request, size, &defined).await?;
+        let refuse = |fault: &Fault| record_refused(&pass, fault);
+        let ready = self.prepared(&pass, request, size, &defined).await.inspect_err(refuse)?;
         let Ready { query, mut program, resume, context } = ready;
         let mut spent = QueryMetrics::default();
         if let Order::Rank(ranking) = &query.order {
             let request = QueryRequest { query: Arc::clone(&query), ..request.clone() };
-            program = Box::pin(self.ranked(&pass, &request, ranking, &mut spent)).await?;
+            let ranked = Box::pin(self.ranked(&pass, &request, ranking, &mut spent)).await;
+            program = ranked.inspect_err(refuse)?;
         }
         let page = PageRequest {
             program,
@@ -82,7 +85,7 @@ impl Engine {
             parts: Vec::new(),
         };
         let asked = Asked { scope: &pass.scope, session: &request.session, size };
-        let page = self.page(&pass, &asked, page).await?;
+        let page = self.page(&pass, &asked, page).await.inspect_err(refuse)?;
         spent.add(&page.metrics);
         let metrics = QueryMetrics { rows: page.metrics.rows, bytes: page.metrics.bytes, ..spent };
         let seal = |resume: Resume| {
@@ -324,6 +327,14 @@ impl Engine {
             ancestors: slot.parents.clone(),
         };
         Ok(parts.map(part).collect())
+    }
+}
+
+/// Records a refused query for the first partition of its scope.
+fn record_refused(pass: &QueryPass<'_>, fault: &Fault) {
+    let Ok((hashes, _)) = bounds(pass.container, &pass.scope) else { return };
+    if let Some(slot) = pass.container.map.owners(&hashes).next() {
+        slot.ledger.refuse(refusal_charge(fault));
     }
 }
 

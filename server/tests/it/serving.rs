@@ -190,6 +190,8 @@ fn metrics_are_those_of_their_document() {
     let query = [&query[..], &[("content-type", "application/query+json")]].concat();
     let text = br#"{"query":"SELECT * FROM c WHERE c.pk = 'a'"}"#;
     assert_eq!(client.send("POST", "/dbs/d/colls/c/docs", &query, text).status, 200);
+    let resumed = [&query[..], &[("x-ms-continuation", "broken")]].concat();
+    assert_eq!(client.send("POST", "/dbs/d/colls/c/docs", &resumed, text).status, 400);
 
     let metrics = client.unsigned("GET", "/metrics").text();
     let shown: BTreeSet<&str> =
@@ -207,9 +209,9 @@ fn metrics_are_those_of_their_document() {
             .find_map(|line| line.strip_prefix(&name))
             .unwrap_or_else(|| panic!("{name} in {metrics}"))
     };
-    assert_eq!(value("perihelion_partition_requests_total"), "4");
-    assert_eq!(value("perihelion_partition_requests_refused_total"), "1");
+    assert_eq!(value("perihelion_partition_requests_total"), "5");
+    assert_eq!(value("perihelion_partition_requests_refused_total"), "2");
     assert_eq!(value("perihelion_partition_documents"), "1");
-    // A create, a refusal, a read, a query that reads one document.
-    assert_eq!(value("perihelion_request_units_total"), "9.63");
+    // A create, a read, a query that reads one document, and two refusals.
+    assert_eq!(value("perihelion_request_units_total"), "10.62");
 }
