@@ -6,7 +6,7 @@
 use crate::answers;
 use crate::auth::{self, Signed};
 use crate::cors::CorsPolicy;
-use crate::faults::{NosqlFault, Refusal};
+use crate::faults::{self, NosqlFault, Refusal};
 use crate::lower::TextCache;
 use crate::operations::{self, Call};
 use crate::resource_token;
@@ -212,6 +212,9 @@ fn log(fault: &NosqlFault, activity: &ActivityId) {
     }
 }
 
+/// Without the text of the fault, which may quote what the client sent.
 fn log_refusal(fault: &NosqlFault, activity: &ActivityId) {
-    tracing::debug!(event = "request_refused", activity = activity.as_str(), %fault, "a request was refused");
+    let (status, substatus, _) = faults::wire(fault);
+    let (activity, status) = (activity.as_str(), status.as_u16());
+    tracing::debug!(event = "request_refused", activity, status, substatus, "a request was refused");
 }
