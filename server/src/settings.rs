@@ -126,8 +126,9 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
     define(
         "log",
         "LEVEL",
-        "info,fjall=warn,lsm_tree=warn",
-        "Log level or filter, e.g. `debug` or `kv=debug,info`",
+        "info",
+        "Log level (`off`, `error`, `warn`, `info`, `debug`, `trace`) or filter by crate, e.g. `kv=debug,info`; \
+         libraries log warnings and errors only",
     ),
     define("log-format", "text|json", "text", "Format of log lines on standard error"),
 ];
