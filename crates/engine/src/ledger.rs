@@ -42,7 +42,6 @@ impl Ledger {
         self.charged.fetch_add(charge.hundredths(), Ordering::Relaxed);
     }
 
-    /// Records a refused request.
     pub(crate) fn refuse(&self, charge: Charge) {
         self.refused.fetch_add(1, Ordering::Relaxed);
         self.add(charge);

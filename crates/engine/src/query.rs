@@ -260,7 +260,6 @@ impl Engine {
         self.isolation.run(pass.principal, asked.size, begin).await
     }
 
-    /// The program of a query.
     async fn program(&self, pass: &QueryPass<'_>, request: &QueryRequest) -> Result<Arc<Program>, Fault> {
         let defined = Defined::of(pass.container, self.options.document_link)?;
         let query = defined.with_vectors(&request.query);

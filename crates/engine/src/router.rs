@@ -122,7 +122,6 @@ impl Engine {
         Ok(LogicalKey { partition_key: key, effective })
     }
 
-    /// Reads one document.
     pub(crate) async fn read_at(
         &self,
         container: &Container,

@@ -124,7 +124,6 @@ impl Slots {
         })
     }
 
-    /// Number of open partitions.
     pub(crate) fn open_count(&self) -> usize {
         self.open_count.load(Ordering::Relaxed)
     }

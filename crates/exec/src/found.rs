@@ -78,7 +78,6 @@ pub(crate) struct FoundRow {
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) rows: Vec<FoundRow>,
-    /// Whether there may be more.
     pub(crate) has_more: bool,
     /// Nothing up to this position is missing.
     pub(crate) reached: Vec<u8>,
@@ -151,7 +150,6 @@ impl QueryMetrics {
         }
     }
 
-    /// Counts documents that were read.
     pub(crate) fn count_read(&mut self, open: &OpenPart, documents: &[StoredDocument], time: Duration) {
         let bytes = documents.iter().map(|stored| stored.document.bytes().len() as u64).sum::<u64>();
         let documents = documents.len() as u64;

@@ -15,7 +15,6 @@ use crate::task::OpenPart;
 pub(crate) struct Named {
     pub(crate) open: Arc<OpenPart>,
     pub(crate) number: DocumentNumber,
-    /// The codes of its sort keys.
     pub(crate) codes: Codes,
     /// What is still to be checked on it.
     pub(crate) check: Check,

@@ -13,9 +13,9 @@
 //! Positions of rows without an order are compared inside a range; ranges are read one after the other, by their lower
 //! bounds (`ranges`). All other positions, and those of the rows of a nested query, are compared over all ranges.
 //!
-//! Numbers are big-endian; `row` counts the rows of one document. Where rows come from another query instead of
-//! documents, their positions there stand in the place of the number, never complemented. No key code is the beginning
-//! of another, so codes can be joined.
+//! Numbers are big-endian; `row` counts the rows of one document. If the input of a query is another query
+//! instead of documents, the positions of the input rows replace the number and are never complemented. No key code is a
+//! prefix of another, so codes can be concatenated.
 
 use eval::{EvalFault, MatchedRow};
 use plan::StoredDocument;

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! The fixed time is that of the `…Static` functions, the same for all pages of a query. `position` and `ranges` define
-//! positions; they contain no access path, no partition and no state of one, so a continuation survives restarts, splits
-//! and writes.
+//! positions; they contain no access path, no partition and no state of one, so a continuation survives restarts,
+//! splits and writes.
 //!
 //! A position contains sort keys, which can be as large as a document, and a continuation must be small. So a long one
 //! is truncated, and resolved again by its last bytes: the number and row of a document, or the hash of a group. A

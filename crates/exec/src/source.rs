@@ -18,7 +18,6 @@ pub enum PartSource {
 }
 
 impl PartSource {
-    /// The id of the partition.
     pub(crate) fn id(&self) -> PartitionId {
         match self {
             PartSource::Live(partition) => partition.spec().id,

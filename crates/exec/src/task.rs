@@ -222,7 +222,6 @@ impl Task {
         }
     }
 
-    /// The same work without indexes.
     pub(crate) fn without_indexes(self) -> Task {
         Task { asks_indexes: false, ..self }
     }
@@ -247,7 +246,6 @@ impl Task {
         self.ambient.now_ms() >= self.patience_end_ms
     }
 
-    /// The context of expressions.
     pub(crate) fn context(&self) -> Context<'_> {
         Context {
             ambient: &*self.ambient,

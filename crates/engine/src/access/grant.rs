@@ -149,7 +149,6 @@ impl Grant {
 }
 
 impl Grant {
-    /// Appends its encoding.
     pub(crate) fn encode(&self, out: &mut Encoder) {
         self.definition.encode(out);
         out.number(self.container.0);
@@ -157,7 +156,6 @@ impl Grant {
         out.option(self.key.as_ref(), |out, key| key.encode(out));
     }
 
-    /// Reads its encoding.
     pub(crate) fn decode(input: &mut Decoder<'_>) -> Result<Grant, DecodeFault> {
         Ok(Grant {
             definition: PermissionDefinition::decode(input)?,

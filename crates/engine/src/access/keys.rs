@@ -67,7 +67,7 @@ impl AccountKey {
         AccountKey { name, mac: Hmac::new_from_slice(bytes).expect("HMAC takes keys of any length") }
     }
 
-    /// Its place.
+    /// Its name.
     pub fn name(&self) -> KeyName {
         self.name
     }

@@ -220,7 +220,6 @@ pub struct FeedPass<'a> {
 #[must_use = "a pass that is not used authorises nothing"]
 pub struct QueryPass<'a> {
     pub(crate) container: &'a Container,
-    /// The principal of the query.
     pub(crate) principal: &'a Principal,
     pub(crate) scope: Scope,
 }

@@ -147,7 +147,6 @@ impl RoleTable {
 }
 
 impl RoleRights {
-    /// The principal that has them.
     pub(super) fn principal(&self) -> &str {
         &self.principal
     }

@@ -24,7 +24,6 @@ const TOKEN_BYTES: usize = 1 + MAC_BYTES + CLAIM_BYTES;
 /// The content of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Claim {
-    /// The permission.
     pub(crate) permission: ResourceNumber,
     /// The change of the catalog that wrote it.
     pub(crate) change: u64,

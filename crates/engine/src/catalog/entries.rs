@@ -332,7 +332,6 @@ impl PartitionMap {
         self.entries.iter().filter(|entry| entry.range.overlaps(range))
     }
 
-    /// The partition with this ordinal.
     pub(crate) fn by_ordinal(&self, ordinal: PartitionOrdinal) -> Option<&Arc<PartitionSlot>> {
         self.entries.iter().find(|entry| entry.ordinal == ordinal)
     }

@@ -133,7 +133,6 @@ impl Catalog {
         self.state.load()
     }
 
-    /// The permission with this number.
     pub(crate) fn permission(&self, number: ResourceNumber) -> Option<Arc<Permission>> {
         self.state.load().shelves.permissions.get(number).cloned()
     }

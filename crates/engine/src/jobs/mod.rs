@@ -29,13 +29,11 @@ const ROUNDS_PER_IDLE_CHECK: u64 = 10;
 /// Pieces of work of one kind that run concurrently. Long ones of one kind delay no other kind.
 const WORK_PER_KIND_MAX: usize = 4;
 
-/// The jobs of an engine.
 #[derive(Debug)]
 pub(crate) struct Jobs {
     wake: Arc<Notify>,
     stopping: AtomicBool,
     task: Mutex<Option<JoinHandle<()>>>,
-    /// Rounds so far.
     round: AtomicU64,
     /// Number of times that work was started.
     rotation: AtomicU64,

@@ -15,7 +15,6 @@ use std::sync::atomic::Ordering;
 /// Documents of one transaction that are skipped before the rest is executed one by one.
 const TOGETHER_SKIPPED_MAX: u64 = 8;
 
-/// Documents that were skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Skipped(pub(super) u64);
 

@@ -6,7 +6,7 @@
 //! | `records` | a scan of all records |
 //! | `numbers` | documents in the order of numbers, all or those of a lookup; each document is fetched individually |
 //! | `ordered` | documents in the order of sort keys, from an index |
-//! | `lookup`, `known`, `spatial`, `computed`, `tested` | what an index knows about a filter, by lookups or by testing values |
+//! | `lookup`, `known`, `spatial`, `computed`, `tested` | what an index knows about a filter |
 //! | `shared` | the same for all partitions of a page |
 //! | `covered`, `counting` | what an index answers alone, and for which documents |
 //! | `folds`, `values`, `tuples`, `extremes` | such answers: aggregates over all rows; GROUP BY and DISTINCT |

@@ -103,7 +103,6 @@ impl NumberWalk {
         }
     }
 
-    /// Whether documents may remain.
     pub(crate) fn has_more(&self) -> bool {
         match &self.numbers {
             Numbers::Stretches(stretches) => !stretches.is_empty(),

@@ -79,7 +79,6 @@ pub(crate) struct Prospect {
     pub(crate) total: u64,
     /// Documents that may be wanted; `None` if the walk meets no others.
     pub(crate) candidates: Option<u64>,
-    /// Rows that are wanted.
     pub(crate) wanted: u64,
 }
 
@@ -113,7 +112,6 @@ pub(crate) enum Use<'p> {
     Filter(&'p Lookup),
     /// Values from which the index answers alone.
     Values(Lookup),
-    /// An order.
     Order(&'p OrderedRequest),
 }
 

@@ -29,7 +29,6 @@ impl Narrowing {
         Narrowing { lookup: Arc::new(lookup), is_exact, has_tests, text: text.map(Arc::from) }
     }
 
-    /// The documents that the lookup finds.
     pub(crate) async fn documents(&self, open: &OpenPart, index: &IndexReader) -> Result<Box<Named>, Fault> {
         let documents = open.looked_up(index, &self.lookup).await?;
         let is_answered = self.is_exact && documents.is_exact();

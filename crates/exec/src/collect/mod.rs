@@ -32,7 +32,6 @@ pub(crate) struct Wish {
 }
 
 impl Wish {
-    /// All results.
     pub(crate) fn all() -> Wish {
         let after = After::Position(Vec::new());
         Wish { after, count: usize::MAX, bytes: usize::MAX, with_results: true }

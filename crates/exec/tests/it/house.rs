@@ -263,7 +263,6 @@ impl House {
         assert!(done.is_ok() || matches!(done.unwrap_err().fault, Fault::Missing(_)));
     }
 
-    /// The hash of an id.
     pub(crate) fn hash(&self, id: &str) -> EffectiveKey {
         self.route(id).0.effective
     }
@@ -336,7 +335,6 @@ impl House {
         Document::from_value(&value).unwrap()
     }
 
-    /// One page.
     pub(crate) async fn page(
         &self,
         query: &Query,

@@ -92,7 +92,6 @@ fn id(document: &Json) -> &str {
     document["id"].as_str().unwrap()
 }
 
-/// Both halves of a part.
 fn halves(part: &Part) -> [Part; 2] {
     let EffectiveRange { min, max } = keyspace::hashes_of(&part.keys);
     let number = |key: &EffectiveKey| {
