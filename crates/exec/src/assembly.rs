@@ -72,7 +72,7 @@ impl Assembly {
         self.room() == 0 || self.size >= self.bytes_max
     }
 
-    /// The position after which results are wanted; truncated only if the page is still empty.
+    /// The position after which results are wanted; truncated only before the first result.
     pub(crate) fn after(&self) -> After {
         match self.last.last() {
             Some(last) => After::Position(last.clone()),

@@ -386,7 +386,7 @@ impl Work {
         Ok(picks)
     }
 
-    /// Reads the first documents and adds their rows; returns whether all of them were used.
+    /// Reads the first documents and adds their rows; returns whether all of them were processed.
     async fn take_picks(
         &mut self,
         layer: &Layer,

@@ -32,7 +32,7 @@ pub(super) async fn cover<'l>(
     let candidates = match &filter {
         None => total,
         Some(filter) => {
-            // A quarter of all documents decides the choice.
+            // Counted up to a quarter of all documents, which decides the choice.
             statistics.documents(index, &filter.lookup, total / FETCH_COST + 1).await?
         }
     };
@@ -70,7 +70,7 @@ impl ValueWalk<'_, '_> {
         self.whole(walked.saturating_add(index.value_bound(&self.tests)))
     }
 
-    /// The cost of the walk; slightly more than `most` if it exceeds that.
+    /// The cost of the walk; some larger number than `most` if it exceeds that.
     async fn cost(
         &self,
         open: &OpenPart,

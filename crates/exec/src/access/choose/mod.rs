@@ -284,7 +284,7 @@ async fn documents<'l>(
     let plain = if has_tests { narrowed(layer, open, index, Tests::None) } else { Some(full.clone()) };
     let mut estimate = None;
     if let Some(plain) = &plain {
-        // A quarter of all documents decides the choice.
+        // Counted up to a quarter of all documents, which decides the choice.
         let most = if open.is_explained { u64::MAX } else { total / FETCH_COST + 1 };
         let found = statistics.documents(index, &plain.lookup, most).await?;
         estimate = Some(Estimate { found, total });
