@@ -14,8 +14,8 @@
 //! bounds (`ranges`). All other positions, and those of the rows of a nested query, are compared over all ranges.
 //!
 //! Numbers are big-endian; `row` counts the rows of one document. If the input of a query is another query
-//! instead of documents, the positions of the input rows replace the number and are never complemented. No key code is a
-//! prefix of another, so codes can be concatenated.
+//! instead of documents, the positions of the input rows replace the number and are never complemented. No key code is
+//! a prefix of another, so codes can be concatenated.
 
 use eval::{EvalFault, MatchedRow};
 use plan::StoredDocument;
