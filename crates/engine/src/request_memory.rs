@@ -338,7 +338,7 @@ impl Pool {
         }
     }
 
-    /// Takes bytes if they fit and nobody waits.
+    /// Takes bytes if they fit and no other request waits; small requests may overtake.
     fn try_take(&self, bytes: usize) -> bool {
         let may_overtake = bytes <= SMALL_BYTES || self.waiting.load(Ordering::SeqCst) == 0;
         may_overtake && self.take_if_fits(bytes)
