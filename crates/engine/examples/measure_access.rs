@@ -1,4 +1,4 @@
-//! What it costs to find out who asks.
+//! Measures the cost of authenticating a request.
 //!
 //! `cargo run --release -p perihelion-engine --example measure_access`
 
@@ -8,7 +8,7 @@ use sha2::Sha256;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// How often each thing is done.
+/// Repetitions of each measurement.
 const ROUNDS: u32 = 200_000;
 /// The text of a usual request.
 const PAYLOAD: &[u8] = b"get\ndocs\ndbs/database/colls/container/docs/5c2c7cd1-6e0a-4a70-a01e-5a52ac2f5a2c\n\
@@ -43,7 +43,7 @@ fn report(what: &str, mut once: impl FnMut() -> bool) {
     for _ in 0..ROUNDS / 10 {
         black_box(once());
     }
-    // The best of several runs: other programs only ever add time.
+    // The best of several runs: other programs can only add time.
     let mut best = Duration::MAX;
     for _ in 0..5 {
         let begun = Instant::now();

@@ -23,14 +23,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use value::Document;
 
-/// Clients that create at the same time: the writer commits what waits together.
+/// Concurrent clients: the writer commits waiting transactions together.
 const CLIENTS: usize = 64;
 const KEY: &[u8] = b"key of the measurement";
 /// Request units of one partition, so that a container has many.
 const PARTITION_THROUGHPUT: u64 = 500;
 /// Partitions of a container.
 const PARTITIONS_PER_CONTAINER: usize = 1_000;
-/// Seconds that documents live.
+/// Time to live of documents in seconds.
 const TTL: u32 = 1_000;
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! What queries cost without HTTP: each against a bare scan of the store and a point read, on the embedded store.
+//! Measures queries without HTTP: each compared with a plain scan of the store and a point read, on the embedded store.
 //!
 //! `cargo run --release -p perihelion-engine --example measure_queries [DOCUMENTS [QUERY …]]`
 
@@ -22,9 +22,9 @@ use tokio::task::JoinSet;
 use value::Document;
 
 const KEY: &[u8] = b"key";
-/// Documents that are written at the same time.
+/// Documents that are written concurrently.
 const WRITERS: usize = 256;
-/// How long each thing is repeated.
+/// How long each measurement is repeated.
 const LONG_ENOUGH: Duration = Duration::from_secs(2);
 
 const QUERIES: [&str; 12] = [
@@ -133,7 +133,7 @@ impl House {
     }
 }
 
-/// The middle time of a thing that is done again and again.
+/// The median time of a repeated measurement.
 async fn median(mut once: impl AsyncFnMut()) -> Duration {
     let mut times = Vec::new();
     let end = Instant::now() + LONG_ENOUGH;
@@ -146,7 +146,7 @@ async fn median(mut once: impl AsyncFnMut()) -> Duration {
     times[times.len() / 2]
 }
 
-/// Walks all rows of a space and does nothing with them.
+/// Walks all rows of a space without processing them.
 async fn scan(store: &Store, mut range: KeyRange) -> usize {
     let view = store.view().await.unwrap();
     let mut rows = 0;

@@ -1,8 +1,8 @@
-//! How much work may go on at a time beside the threads that serve requests: in all, and for each caller.
+//! Limits the work that runs concurrently outside the threads that serve requests: in total, and per caller.
 //!
-//! What goes beyond the bound waits, up to a number and for a while; then it is refused. Of those that wait, the caller
-//! goes first who has the least under way and has used the least time lately, so nobody is kept out by one who asks
-//! for much. Knows nothing of what the work is.
+//! Work beyond the limit waits in a queue of limited length for a limited time; then it is refused. Of the waiting
+//! callers, the one with the least running work and the least recently used time is admitted first, so a caller with
+//! many requests does not starve the others. The kind of work is not known here.
 
 use crate::access::Caller;
 use model::{Ambient, Fault, LimitFault};
@@ -11,30 +11,30 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Time after which what a caller has used counts half.
+/// Time after which the used time of a caller counts half.
 const HALF_LIFE_MS: u64 = 10_000;
-/// Callers that are remembered when they have nothing under way.
+/// Maximum number of idle callers that are remembered.
 const IDLE_CALLERS_MAX: usize = 1024;
-/// When a client may ask again whose query was not begun.
+/// Retry delay for a query that was not started.
 const RETRY_AFTER_MS: u64 = 1_000;
 
-/// Bounds of what is under way.
+/// Limits of running and waiting work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdmissionBounds {
-    /// Pieces of work that go on at a time.
+    /// Maximum number of pieces of work that run concurrently.
     pub running_max: usize,
-    /// Those of one caller.
+    /// The same for one caller.
     pub running_per_caller_max: usize,
-    /// Pieces of work that wait.
+    /// Maximum number of pieces of work that wait.
     pub waiting_max: usize,
-    /// Those of one caller.
+    /// The same for one caller.
     pub waiting_per_caller_max: usize,
-    /// Milliseconds that one waits at most.
+    /// Maximum waiting time in milliseconds.
     pub wait_ms: u64,
 }
 
 impl AdmissionBounds {
-    /// For so many threads: each piece of work has one of its own, and one caller never has all of them.
+    /// Limits for this number of threads: each piece of work has its own thread, and one caller never has all of them.
     pub fn of_threads(threads: usize) -> AdmissionBounds {
         let running_max = threads.max(1);
         AdmissionBounds {
@@ -53,7 +53,7 @@ impl Default for AdmissionBounds {
     }
 }
 
-/// Counts what is under way.
+/// Counts running and waiting work.
 #[derive(Debug)]
 pub(crate) struct Admission {
     bounds: AdmissionBounds,
@@ -65,18 +65,18 @@ pub(crate) struct Admission {
 struct State {
     running: usize,
     callers: HashMap<Caller, Usage>,
-    /// In the order in which they came.
+    /// In the order of arrival.
     waiting: Vec<Waiting>,
     is_closed: bool,
 }
 
-/// What one caller has under way, and has used.
+/// Running and waiting work of one caller, and its used time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Usage {
     running: usize,
     waiting: usize,
     used_ms: u64,
-    /// When the time used was halved last.
+    /// When the used time was last halved.
     halved_at_ms: u64,
 }
 
@@ -86,7 +86,7 @@ struct Waiting {
     admitted: oneshot::Sender<Ticket>,
 }
 
-/// Leave to work. The place is free again when this is dropped.
+/// Permission to run. The capacity is released when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Ticket {
     admission: Arc<Admission>,
@@ -95,7 +95,7 @@ pub(crate) struct Ticket {
 }
 
 impl Usage {
-    /// Lets what was used long ago count less.
+    /// Reduces the weight of time used long ago.
     fn halve(&mut self, now_ms: u64) {
         let periods = now_ms.saturating_sub(self.halved_at_ms) / HALF_LIFE_MS;
         if periods > 0 {
@@ -106,9 +106,9 @@ impl Usage {
 }
 
 impl State {
-    /// Whether a caller may begin something now.
+    /// Whether a caller may start work now.
     ///
-    /// The one place where a bound on what work needs beside a thread, such as memory, belongs.
+    /// A limit on other resources of work than a thread, such as memory, belongs here.
     fn has_room_for(&self, caller: &Caller, bounds: &AdmissionBounds) -> bool {
         let running = self.callers.get(caller).map_or(0, |usage| usage.running);
         self.running < bounds.running_max && running < bounds.running_per_caller_max
@@ -136,7 +136,7 @@ impl State {
         usage.used_ms = usage.used_ms.saturating_add(now_ms.saturating_sub(begun_ms));
     }
 
-    /// Takes out those who have given up waiting.
+    /// Removes waiters that have given up.
     fn forget_gone(&mut self) {
         let State { waiting, callers, .. } = self;
         waiting.retain(|waiting| {
@@ -148,7 +148,8 @@ impl State {
         });
     }
 
-    /// Takes out the next one that waits and may begin: whose caller has least under way, then has used least time.
+    /// Removes the next waiter that may start: the one whose caller has the least running work, then the least used
+    /// time.
     fn next(&mut self, bounds: &AdmissionBounds, now_ms: u64) -> Option<Waiting> {
         let weight = |waiting: &Waiting| {
             let mut usage = self.callers.get(&waiting.caller).copied().unwrap_or_default();
@@ -173,7 +174,7 @@ impl Admission {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Leave to work at once, if there is room and nobody waits for it.
+    /// Permission to run immediately, if there is capacity and nobody waits for it.
     pub(crate) fn try_enter(self: &Arc<Admission>, caller: &Caller) -> Option<Ticket> {
         let now_ms = self.ambient.now_ms();
         let mut state = self.state();
@@ -184,7 +185,7 @@ impl Admission {
         Some(self.ticket(caller, now_ms))
     }
 
-    /// Leave to work, after a while if need be.
+    /// Permission to run, waiting if necessary.
     pub(crate) async fn enter(self: &Arc<Admission>, caller: &Caller) -> Result<Ticket, Fault> {
         if let Some(ticket) = self.try_enter(caller) {
             return Ok(ticket);
@@ -199,7 +200,7 @@ impl Admission {
         };
         match tokio::time::timeout(wait, admitted).await {
             Ok(Some(ticket)) => Ok(ticket),
-            // The sender is gone: nothing begins any more.
+            // The sender is gone: no more work is started.
             Ok(None) => Err(stopping()),
             Err(_) => Err(self.refusal(caller)),
         }
@@ -209,7 +210,7 @@ impl Admission {
         Ticket { admission: Arc::clone(self), caller: caller.clone(), begun_ms }
     }
 
-    /// A place in the queue.
+    /// Enters the queue.
     fn wait(&self, caller: &Caller) -> Result<oneshot::Receiver<Ticket>, Fault> {
         let now_ms = self.ambient.now_ms();
         let mut state = self.state();
@@ -230,7 +231,7 @@ impl Admission {
         Ok(ticket)
     }
 
-    /// Why somebody has waited in vain: for his own work, or for that of all.
+    /// Why a caller has waited in vain: because of its own work, or because of the work of all.
     fn refusal(&self, caller: &Caller) -> Fault {
         let state = self.state();
         let running = state.callers.get(caller).map_or(0, |usage| usage.running);
@@ -241,20 +242,20 @@ impl Admission {
         }
     }
 
-    /// How much goes on, and how much waits for it.
+    /// The number of running and of waiting pieces of work.
     pub(crate) fn under_way(&self) -> (usize, usize) {
         let state = self.state();
         (state.running, state.waiting.len())
     }
 
-    /// Refuses all that wait and all that come.
+    /// Refuses all waiting and all later work.
     pub(crate) fn close(&self) {
         let mut state = self.state();
         state.is_closed = true;
         state.waiting.clear();
     }
 
-    /// Gives free places to those who wait.
+    /// Gives free capacity to waiters.
     fn admit(self: &Arc<Admission>) {
         loop {
             let now_ms = self.ambient.now_ms();
@@ -263,14 +264,14 @@ impl Admission {
                 return;
             };
             state.begin(&caller, now_ms);
-            // Outside of the lock: a ticket that nobody takes is dropped, and its place is given to the next.
+            // Outside of the lock: a ticket that nobody takes is dropped, and its capacity goes to the next waiter.
             drop(state);
             let _ = admitted.send(self.ticket(&caller, now_ms));
         }
     }
 }
 
-/// A place in the queue, which whoever gives up takes with him.
+/// A place in the queue; released if the waiter gives up.
 struct Place<'a> {
     admission: &'a Admission,
     admitted: Option<oneshot::Receiver<Ticket>>,
@@ -278,7 +279,7 @@ struct Place<'a> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        // First: a ticket that came at the last moment gives its place back by itself, which takes the lock.
+        // First: a ticket that arrived at the last moment releases its capacity when dropped, which takes the lock.
         drop(self.admitted.take());
         self.admission.state().forget_gone();
     }
@@ -347,12 +348,12 @@ mod tests {
         let mut busy = pin!(admission.enter(&one));
         assert!(is_waiting(busy.as_mut()).await);
         drop(long);
-        // There is room, and nobody else has asked.
+        // There is capacity, and nobody else waits.
         let again = busy.await.unwrap();
         let (mut busy, mut fresh) = (pin!(admission.enter(&one)), pin!(admission.enter(&third)));
         assert!(is_waiting(busy.as_mut()).await && is_waiting(fresh.as_mut()).await);
         drop(again);
-        // It came later, but for a caller who has used nothing.
+        // It came later, but for a caller that has used no time.
         let fresh = fresh.await.unwrap();
         assert!(is_waiting(busy.as_mut()).await);
         drop((short, fresh));
@@ -401,7 +402,7 @@ mod tests {
         assert!(is_waiting(waiting.as_mut()).await);
         let refused = admission.enter(&caller(4)).await;
         assert!(matches!(refused, Err(Fault::Limit(LimitFault::Overloaded { .. }))), "{refused:?}");
-        // One waits for its own work to end, the other one for that of others.
+        // One waits for work of its own caller to end, the other one for that of others.
         let refused = first.await;
         assert!(matches!(refused, Err(Fault::Limit(LimitFault::Busy { .. }))), "{refused:?}");
         let refused = waiting.await;

@@ -44,7 +44,7 @@ impl Derived {
         None
     }
 
-    /// Adds `value` behind those of other types, unless one of its type is there by now.
+    /// Adds `value` after those of other types, unless one of its type has been added meanwhile.
     fn add<T: Any + Send + Sync>(&self, mut value: Option<T>) -> &T {
         let make = || Box::new(Node { value: Box::new(value.take()), next: Derived::default() });
         let node = self.0.get_or_init(make);

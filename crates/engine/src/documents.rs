@@ -1,4 +1,4 @@
-//! Documents: single operations, batches, bulk, and the end of a logical partition.
+//! Documents: single operations, batches, bulk, and the deletion of a logical partition.
 
 use crate::access::{Action, BatchPass, DocumentPass, LogicalPartitionPass, Reach, WritePass};
 use crate::catalog::Container;
@@ -10,16 +10,16 @@ use model::{Charge, DocumentNumber, Fault, LimitFault, PartitionKey, RequestFaul
 use partition::{RecordScan, keyspace};
 use plan::{Condition, LogicalKey, Mutation, Operation, Outcome, Returned, Target};
 
-/// Documents that one step of deleting a logical partition removes.
+/// Documents that one step of deleting a logical partition deletes.
 const DELETE_AT_A_TIME: usize = 100;
 /// Bytes that such a step reads.
 const DELETE_BYTES_AT_A_TIME: usize = 4 * 1024 * 1024;
-/// Bulk operations of one request that are under way at the same time.
+/// Bulk operations of one request that run concurrently.
 const BULK_IN_PARALLEL_MAX: usize = 100;
-/// Those of them that may bring back a large document, as long as no size is known.
+/// The number of these that may return a large document, as long as no size is known.
 const BULK_LARGE_IN_PARALLEL_MAX: usize = 8;
 
-/// Which document is meant.
+/// The address of a document.
 #[derive(Clone, Debug)]
 pub struct DocumentAddress {
     /// Its partition key.
@@ -29,14 +29,13 @@ pub struct DocumentAddress {
 }
 
 impl DocumentAddress {
-    /// What a caller must be allowed to see.
+    /// What the caller must be authorised for.
     pub(crate) fn reach(&self) -> Reach<'_> {
         Reach::Document { key: Some(&self.key), target: &self.target }
     }
 }
 
-/// An operation in a container, and the partition key on which request and document agree. There is no other way to
-/// write.
+/// An operation in a container, and the partition key on which request and document agree. All writes go through it.
 #[derive(Clone, Debug)]
 pub struct Keyed<'a> {
     container: &'a Container,
@@ -44,54 +43,54 @@ pub struct Keyed<'a> {
     operation: Operation,
 }
 
-/// How a document is read.
+/// Options of a read.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
-    /// When the client has it already.
+    /// The version that the client has already, as a condition.
     pub condition: Condition,
-    /// What the client has seen.
+    /// The client's session tokens.
     pub session: Vec<SessionToken>,
 }
 
-/// What a read answers.
+/// The result of a read.
 #[derive(Clone, Debug)]
 pub struct ReadReceipt {
     /// Read, or not modified.
     pub outcome: Outcome,
-    /// What the client has seen now.
+    /// The client's new session token.
     pub session: SessionToken,
-    /// What it cost.
+    /// Its charge.
     pub charge: Charge,
 }
 
-/// What a change answers.
+/// The result of a change.
 #[derive(Clone, Debug)]
 pub struct WriteReceipt {
     /// Created, replaced or deleted.
     pub outcome: Outcome,
-    /// What the client has seen now.
+    /// The client's new session token.
     pub session: SessionToken,
-    /// What it cost.
+    /// Its charge.
     pub charge: Charge,
 }
 
-/// What one step of a batch answers.
+/// The result of one step of a batch.
 #[derive(Clone, Debug)]
 pub struct StepReceipt {
-    /// What it did.
+    /// The outcome of the step.
     pub outcome: Outcome,
-    /// What it cost.
+    /// Its charge.
     pub charge: Charge,
 }
 
-/// What a batch answers.
+/// The result of a batch.
 #[derive(Clone, Debug)]
 pub struct BatchReceipt {
-    /// What the client has seen now.
+    /// The client's new session token.
     pub session: SessionToken,
-    /// What it cost altogether.
+    /// The total charge.
     pub charge: Charge,
-    /// All steps, or the one that refused them all.
+    /// All steps, or the one because of which all were refused.
     pub result: Result<Vec<StepReceipt>, RefusedStep>,
 }
 
@@ -115,7 +114,7 @@ impl Engine {
         Ok(WriteReceipt { outcome, session: routed.session_token(executed.lsn), charge })
     }
 
-    /// Carries out all operations in one commit, or none.
+    /// Performs all operations in one commit, or none.
     pub async fn batch(&self, pass: BatchPass<'_>, returned: Returned) -> Result<BatchReceipt, Fault> {
         let BatchPass { container, key, operations } = pass;
         let disagreement = operations.iter().enumerate().find_map(|(index, operation)| {
@@ -143,8 +142,8 @@ impl Engine {
         Ok(BatchReceipt { session, charge, result })
     }
 
-    /// Carries out independent operations; each succeeds or fails by itself. Those that would bring back more than an
-    /// answer may hold are not begun.
+    /// Performs independent operations; each succeeds or fails separately. Operations whose returned documents would
+    /// exceed the size limit of an answer are not started.
     pub async fn bulk(
         &self,
         operations: Vec<WritePass<'_>>,
@@ -153,7 +152,7 @@ impl Engine {
         let mut results = Vec::with_capacity(operations.len());
         let mut waiting = operations.into_iter().peekable();
         let mut bytes = 0;
-        // Small documents are brought back many at a time, large ones few.
+        // Small documents are returned with high parallelism, large ones with low parallelism.
         let mut large_max = BULK_LARGE_IN_PARALLEL_MAX;
         while waiting.peek().is_some() {
             let mut group = Vec::new();
@@ -187,7 +186,7 @@ impl Engine {
         Ok(StepReceipt { outcome, charge })
     }
 
-    /// Deletes all documents of a logical partition, some at a time; those written meanwhile may stay.
+    /// Deletes all documents of a logical partition in steps; documents written meanwhile may stay.
     pub async fn delete_logical_partition(&self, pass: LogicalPartitionPass<'_>) -> Result<Charge, Fault> {
         let LogicalPartitionPass { container, key } = pass;
         let key = self.logical_key(container, key)?;
@@ -212,7 +211,7 @@ impl Engine {
 }
 
 impl Engine {
-    /// Deletes documents of one logical partition in one commit, or one by one if some are gone meanwhile.
+    /// Deletes documents of one logical partition in one commit, or one by one if some were deleted meanwhile.
     async fn delete_all(
         &self,
         container: &Container,
@@ -250,7 +249,7 @@ impl Engine {
     }
 }
 
-/// Whether a step may bring back a document that was not in the request.
+/// Whether a step may return a document that was not in the request.
 fn brings_back_more(operation: &Operation, returned: Returned) -> bool {
     match operation {
         Operation::Read { .. } => true,
@@ -267,7 +266,7 @@ fn brings_back_more(operation: &Operation, returned: Returned) -> bool {
 }
 
 impl<'a> Keyed<'a> {
-    /// Finds the key on which request and document agree; either may be silent.
+    /// Determines the key on which request and document agree; either may omit it.
     pub fn new(
         container: &'a Container,
         given: Option<PartitionKey>,
@@ -281,12 +280,12 @@ impl<'a> Keyed<'a> {
         self.container
     }
 
-    /// What it takes to do this.
+    /// The action that must be authorised.
     pub(crate) fn action(&self) -> Action {
         Action::of_step(&self.operation)
     }
 
-    /// What is touched: a new document may have any id of the key, others are named.
+    /// What is affected: a new document may have any id of the key, others are named.
     pub(crate) fn reach(&self) -> Reach<'_> {
         match &self.operation {
             Operation::Write(Mutation::Create { .. } | Mutation::Upsert { .. } | Mutation::Merge { .. }) => {
@@ -307,7 +306,7 @@ impl<'a> Keyed<'a> {
         &self.key
     }
 
-    /// What is to be done to a document of this key.
+    /// The operation on a document of this key.
     pub fn operation(&self) -> &Operation {
         &self.operation
     }
@@ -322,7 +321,7 @@ fn agreed_key(
         Operation::Write(
             Mutation::Create { item, .. } | Mutation::Upsert { item, .. } | Mutation::Replace { item, .. },
         ) => item,
-        // The members of a merge need not have the key; the partition compares the result.
+        // The members of a merge need not contain the key; the partition compares the result.
         Operation::Write(Mutation::Merge { item, .. }) if given.is_none() => item,
         Operation::Write(
             Mutation::Merge { .. }

@@ -1,4 +1,4 @@
-//! The engine itself: what it is made of, how it starts and stops.
+//! The engine itself: its parts, start and stop.
 
 use crate::access::{Access, AccountKey};
 use crate::admission::AdmissionBounds;
@@ -19,49 +19,49 @@ use plan::DocumentLink;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
-/// The spaces that a store must have to carry an engine.
+/// The spaces that the store of an engine must have.
 pub const STORE_SPACES: [SpaceOptions; 9] = partition::keyspace::SPACES;
 
-/// Memory for documents that were read lately, if not set otherwise.
+/// Default size of the record cache.
 const RECORD_CACHE_BYTES_DEFAULT: usize = 64 << 20;
 
-/// Bytes that all queries may hold together, if not set otherwise.
+/// Default limit of the bytes that all queries hold together.
 const QUERY_MEMORY_BYTES_DEFAULT: usize = 1 << 30;
 
-/// Seconds without a request after which a partition is closed, if not set otherwise.
+/// Default idle time in seconds after which a partition is closed.
 const PARTITION_IDLE_SECONDS: u64 = 300;
 
-/// Most open partitions, if not set otherwise.
+/// Default maximum number of open partitions.
 const OPEN_PARTITIONS_MAX: usize = 4096;
 
-/// How an engine works.
+/// Options of an engine.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
     /// The account's keys.
     pub keys: Vec<AccountKey>,
-    /// Request units per second that one partition serves: decides how many a new container gets.
+    /// Request units per second that one partition serves: determines the number of partitions of a new container.
     pub partition_throughput_max: u64,
-    /// Whether a write is answered only when it is on the disk.
+    /// Whether a write is acknowledged only after it was synced to disk.
     pub durability: Durability,
-    /// Memory for documents that were read lately.
+    /// Size of the record cache.
     pub record_cache_bytes: usize,
-    /// What a page of a query may take.
+    /// Limits of a page of a query.
     pub query_bounds: QueryBounds,
-    /// The runtime with the threads on which queries go on that take long; without one they stay where they are, as
-    /// simulations and tests want it.
+    /// The runtime with the threads to which long queries are moved; without one they stay where they are, as
+    /// simulations and tests require.
     pub query_threads: Option<Handle>,
-    /// How much may go on there.
+    /// Limits of concurrent work there.
     pub admission: AdmissionBounds,
     /// Sizes of the index.
     pub index: IndexOptions,
     /// Bytes that all queries may hold together.
     pub query_memory_bytes: usize,
-    /// Memory for bodies and answers of requests under way.
+    /// Memory for bodies and answers of requests in progress.
     pub request_memory: RequestMemoryOptions,
     /// How long and how many partitions stay open.
     pub partitions: PartitionBounds,
-    /// Who reads the queries of computed properties, once for each definition: the engine knows no query text. A
-    /// container with a property that is not read cannot be queried.
+    /// Parses the queries of computed properties, once for each definition: the engine does not know query text. A
+    /// container with a property that cannot be parsed cannot be queried.
     pub computed_reader: ComputedReader,
     /// How queries see the links of documents; the RID alone by default.
     pub document_link: DocumentLink,
@@ -92,7 +92,7 @@ impl Default for EngineOptions {
 pub struct PartitionBounds {
     /// Seconds without a request after which a partition is closed.
     pub idle_seconds: u64,
-    /// Most open partitions; beyond, those are closed that were used least recently.
+    /// Maximum number of open partitions; beyond it, the least recently used ones are closed.
     pub open_max: usize,
 }
 
@@ -102,10 +102,10 @@ impl Default for PartitionBounds {
     }
 }
 
-/// Bytes that each thing takes that grows with load.
+/// Memory in bytes of everything that grows with load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// Documents that were read or written lately.
+    /// Recently read or written documents.
     pub records: u64,
     /// Blocks read from the store.
     pub blocks: u64,
@@ -115,11 +115,11 @@ pub struct MemoryUse {
     pub memtables: u64,
     /// Index entries that are not on disk yet.
     pub index_segments: u64,
-    /// What index runs keep in memory: their documents, and where their blocks begin.
+    /// Memory of index runs: their document numbers, and where their blocks begin.
     pub index_runs: u64,
     /// Values that queries hold.
     pub queries: u64,
-    /// Answers that clients have not taken yet.
+    /// Answers that clients have not read yet.
     pub answers: u64,
     /// Request bodies.
     pub bodies: u64,
@@ -207,19 +207,19 @@ impl Engine {
         Ok(engine)
     }
 
-    /// Queries that go on apart from other requests because they take long, and those that wait for their turn there.
+    /// The number of long queries that run separately from other requests, and of those that wait for this.
     pub fn long_queries(&self) -> (usize, usize) {
         self.isolation.under_way()
     }
 
-    /// Stops all queries under way, which are refused with a word on when to try again, and lets none begin that takes
-    /// long: for a server that stops.
+    /// Stops all running queries, which are refused with a retry delay, and starts no more long ones: for a server that
+    /// stops.
     pub fn stop_queries(&self) {
         self.isolation.stop();
     }
 
-    /// Stops jobs and writers in order and closes the store. Requests that come later are refused. A partition that
-    /// cannot be closed does not keep the others and the store open; the first failure is returned.
+    /// Stops jobs and writers in order and closes the store. Later requests are refused. A partition that cannot be
+    /// closed does not prevent the closing of the others and of the store; the first failure is returned.
     pub async fn close(&self) -> Result<(), Fault> {
         self.jobs.stop().await;
         self.slots.stop_opening();
@@ -234,17 +234,17 @@ impl Engine {
         closed.and(self.store.clone().close().await.map_err(commit_fault))
     }
 
-    /// Stops housekeeping and waits until the steps under way have ended, for who needs the store to stand still.
+    /// Stops housekeeping and waits until the running steps have ended, for callers that need an unchanging store.
     pub async fn stop_jobs(&self) {
         self.jobs.stop().await;
     }
 
-    /// Partitions that are open now.
+    /// Number of open partitions.
     pub fn open_partitions(&self) -> usize {
         self.slots.open_count()
     }
 
-    /// Who may do what.
+    /// Authorisation.
     pub fn access(&self) -> &Access {
         &self.access
     }
@@ -254,11 +254,11 @@ impl Engine {
         &self.request_memory
     }
 
-    /// What everything that grows with load takes now.
+    /// The current memory use of everything that grows with load.
     pub fn memory_use(&self) -> MemoryUse {
         let store = self.store.memory_use();
         let records = self.record_cache.memory_bytes();
-        // A document that was written lately is in the cache and in a memtable, but in memory once.
+        // A recently written document is in the cache and in a memtable, but in memory only once.
         let shared = store.memtable_bytes_largest.min(records);
         MemoryUse {
             records: records - shared,
@@ -278,7 +278,7 @@ impl Engine {
         &*self.ambient
     }
 
-    /// How the store is; `Ok` while it takes writes.
+    /// The health of the store; `Ok` while it accepts writes.
     pub fn health(&self) -> Result<(), Fault> {
         crate::router::health(&self.store)
     }

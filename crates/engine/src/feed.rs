@@ -1,8 +1,8 @@
 //! The read feed: all documents of a container, a range or a logical partition, page by page.
 //!
-//! Order: effective key, partition key, id. It does not change with writes, so a page boundary is exact: what was
-//! given is not given again, and what was there all along is not missed. The continuation carries the key of the
-//! last document looked at and survives restarts.
+//! Order: effective key, partition key, id. It does not change with writes, so a page boundary is exact: no document is
+//! returned twice, and no document that exists throughout is missed. The continuation contains the key of the last
+//! document read and survives restarts.
 
 use crate::access::{FeedPass, Reach};
 use crate::catalog::Container;
@@ -17,25 +17,26 @@ use model::{
 use partition::{RecordScan, keyspace};
 use plan::{LogicalKey, StoredDocument};
 
-/// Encoded bytes after which a page takes no further document. The text of a document can be somewhat longer than
-/// its encoding, and the last one may have its full two megabytes: so far below the four that a page may have.
+/// Encoded bytes after which a page takes no further document. The text of a document can be somewhat longer than its
+/// encoding, and the last one may have its full two megabytes: hence the distance from the four megabytes that a page
+/// may have.
 const PAGE_BYTES_STOP: usize = 3 * 512 * 1024;
 
-/// Which documents are wanted.
+/// Which documents are requested.
 #[derive(Clone, Debug)]
 pub enum Scope {
     /// All of the container.
     Container,
     /// Those of one partition key range, or of a part of it.
     Range(PartitionOrdinal, Option<EffectiveRange>),
-    /// Those of a stretch of the hash space, whatever ranges it is cut into.
+    /// Those of an interval of the hash space, whatever ranges it is split into.
     Hashes(EffectiveRange),
-    /// Those of a partition key, or of the beginning of a hierarchical one.
+    /// Those of a partition key, or of the prefix of a hierarchical one.
     Key(PartitionKey),
 }
 
 impl Scope {
-    /// What a caller must be allowed to see.
+    /// What the caller must be authorised for.
     pub fn reach(&self) -> Reach<'_> {
         match self {
             Scope::Key(key) => Reach::LogicalPartition(key),
@@ -44,14 +45,14 @@ impl Scope {
     }
 }
 
-/// How much is wanted.
+/// The request for a page.
 #[derive(Clone, Debug)]
 pub struct FeedRequest {
-    /// Most documents of the page.
+    /// Maximum number of documents of the page.
     pub items_max: usize,
-    /// Where to go on.
+    /// Where to continue.
     pub continuation: Option<String>,
-    /// What the client has seen.
+    /// The client's session tokens.
     pub session: Vec<SessionToken>,
 }
 
@@ -60,11 +61,11 @@ pub struct FeedRequest {
 pub struct FeedPage {
     /// The documents.
     pub documents: Vec<StoredDocument>,
-    /// Where to go on, if there may be more.
+    /// Where to continue, if there may be more.
     pub continuation: Option<String>,
-    /// What the client has seen now, one entry per partition that was read.
+    /// The client's new session tokens, one per partition that was read.
     pub session: Vec<SessionToken>,
-    /// What it cost.
+    /// Its charge.
     pub charge: Charge,
 }
 
@@ -98,7 +99,7 @@ impl Engine {
         Ok(page)
     }
 
-    /// Adds what one partition has; tells where it stopped if the page is full.
+    /// Adds the documents of one partition; returns where it stopped if the page is full.
     async fn feed_from(
         &self,
         container: &Container,
@@ -109,7 +110,7 @@ impl Engine {
         bytes: &mut usize,
     ) -> Result<Option<Bytes>, Fault> {
         if page.documents.len() >= request.items_max || *bytes >= PAGE_BYTES_STOP {
-            // Full before this partition began: go on at its first key.
+            // Full before this partition was read: continue at its first key.
             return Ok(Some(range.start));
         }
         let routed = self.owner_of(container, &slot.range.min).await?;
@@ -163,7 +164,7 @@ pub(crate) fn bounds(container: &Container, scope: &Scope) -> Result<(EffectiveR
     Ok((hashes, keys))
 }
 
-/// The hashes behind the id of a range.
+/// The hashes of the range with this id.
 fn range_of(container: &Container, ordinal: PartitionOrdinal) -> Result<&EffectiveRange, Fault> {
     let entry = container.map.by_ordinal(ordinal);
     let entry = entry.ok_or_else(|| MissingFault::Range { id: ordinal.to_string() })?;
@@ -175,8 +176,8 @@ pub(crate) fn scope_context(kind: &str, container: &Container, scope: &Scope) ->
     let mut context = format!("{kind} {} ", container.number().0).into_bytes();
     match scope {
         Scope::Container => context.push(b'a'),
-        // A range id of old stays valid after a split, so a position in it is bound to the container only; clients
-        // cut their stretches anew as well.
+        // An old range id stays valid after a split, so a position in it is bound to the container only; clients also
+        // change their intervals.
         Scope::Range(..) | Scope::Hashes(_) => context.push(b'r'),
         Scope::Key(key) => {
             context.push(b'k');
@@ -186,7 +187,7 @@ pub(crate) fn scope_context(kind: &str, container: &Container, scope: &Scope) ->
     context
 }
 
-/// What is left of `keys` from `start` on.
+/// The rest of `keys` from `start` on.
 fn resumed(keys: &KeyRange, start: &[u8]) -> Result<KeyRange, RequestFault> {
     let inside = start >= &keys.start[..] && keys.end.as_ref().is_none_or(|end| start <= &end[..]);
     if !inside {

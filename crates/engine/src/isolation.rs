@@ -1,9 +1,9 @@
 //! Keeps long work off the threads that serve requests.
 //!
-//! Work begins on the thread of the request, which costs nothing and is enough for most of it. When it has taken its
-//! share there, it is moved to threads of its own at the next place where it can wait, and goes on from there; work
-//! that found no such place in time was broken off and is begun anew. How much goes on there is bounded, see
-//! `admission`. Whoever drops the future of some work stops the work.
+//! Work starts on the thread of the request, which costs nothing and is sufficient for most of it. When its time there
+//! is used up, it is moved to separate threads at the next await point and continues there; work that reached no such
+//! point in time is preempted and restarted. The amount of work there is limited, see `admission`. Dropping the future
+//! of some work stops it.
 
 use crate::access::Principal;
 use crate::admission::{Admission, Ticket};
@@ -18,30 +18,30 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-/// Time that work may take on the thread that began it. What is measured is how long the thread was held, and no
-/// result depends on it.
+/// Time that work may take on the thread that started it. It is the time for which the thread is occupied; no result
+/// depends on it.
 const INLINE_TIME_MAX: Duration = Duration::from_micros(300);
 
-/// Bytes of a query's text from which on it is not even made ready on the thread that began it.
+/// Bytes of a query's text above which even its preparation is not done on the thread of the request.
 pub const LARGE_TEXT_BYTES: usize = 4096;
 
-/// Where work begins.
+/// Where work starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Size {
     /// On the thread of the request.
     Ordinary,
-    /// On a thread of its own.
+    /// On a separate thread.
     Large,
 }
 
 impl Size {
-    /// The size of work for a query whose text has so many bytes.
+    /// The size of work for a query whose text has this number of bytes.
     pub(crate) fn of_text(bytes: usize) -> Size {
         if bytes > LARGE_TEXT_BYTES { Size::Large } else { Size::Ordinary }
     }
 }
 
-/// See the file's head.
+/// Runs work on the thread of the request, and moves long work to separate threads.
 #[derive(Debug)]
 pub(crate) struct Isolation {
     threads: Option<Handle>,
@@ -49,7 +49,7 @@ pub(crate) struct Isolation {
     stop_all: Arc<AtomicBool>,
 }
 
-/// Work under way.
+/// Running work.
 type Begun<T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send>>;
 
 impl Isolation {
@@ -61,18 +61,18 @@ impl Isolation {
         }
     }
 
-    /// How much goes on apart from the threads of requests, and how much waits for that.
+    /// The number of pieces of work that run separately from the threads of requests, and of those that wait for this.
     pub(crate) fn under_way(&self) -> (usize, usize) {
         self.admission.under_way()
     }
 
-    /// Stops everything, for good.
+    /// Stops everything permanently.
     pub(crate) fn stop(&self) {
         self.stop_all.store(true, Ordering::Relaxed);
         self.admission.close();
     }
 
-    /// Does what `begin` begins, for `principal`. It may be begun twice.
+    /// Runs the work that `begin` starts, for `principal`. It may be started twice.
     pub(crate) async fn run<T, W>(
         &self,
         principal: &Principal,
@@ -95,7 +95,7 @@ impl Isolation {
                 Some(result) if !meter.is_preempted() => return result,
                 Some(_) => {}
                 None => {
-                    // Who must wait does so with nothing in hand: no state of a partition, no memory.
+                    // A caller that must wait holds nothing meanwhile: no state of a partition, no memory.
                     if let Some(ticket) = self.admission.try_enter(&principal.caller()) {
                         meter.leave_inline();
                         return Box::pin(carry_on(threads, ticket, meter, begun)).await;
@@ -103,7 +103,7 @@ impl Isolation {
                 }
             }
         }
-        // Apart, since it is rare: the future of a request is moved about.
+        // Boxed, since it is rare: the future of a request is moved often.
         let apart = async {
             let ticket = self.admission.enter(&principal.caller()).await?;
             meter.leave_inline();
@@ -113,7 +113,7 @@ impl Isolation {
         Box::pin(apart).await
     }
 
-    /// Computes something for `principal` that has no place to wait in between.
+    /// Computes something for `principal` that has no await points.
     pub(crate) async fn compute<T: Send + 'static>(
         &self,
         principal: &Principal,
@@ -126,7 +126,7 @@ impl Isolation {
         }
     }
 
-    /// Computes something on a thread of its own, if there are such.
+    /// Computes something on a separate thread, if there are such threads.
     pub(crate) async fn compute_apart<T: Send + 'static>(
         &self,
         principal: &Principal,
@@ -144,7 +144,7 @@ impl Isolation {
     }
 }
 
-/// Polls work until it is done, or until it has taken its share of this thread.
+/// Polls work until it is done, or until its time on this thread is used up.
 async fn while_short<T>(begun: &mut Begun<T>, meter: &Meter) -> Option<Result<T, Fault>> {
     let mut held = Duration::ZERO;
     std::future::poll_fn(|context| {
@@ -160,7 +160,7 @@ async fn while_short<T>(begun: &mut Begun<T>, meter: &Meter) -> Option<Result<T,
     .await
 }
 
-/// Carries work on where it holds nobody up.
+/// Continues work on a separate thread.
 async fn carry_on<T: Send + 'static>(
     threads: &Handle,
     ticket: Ticket,
@@ -168,7 +168,7 @@ async fn carry_on<T: Send + 'static>(
     begun: Begun<T>,
 ) -> Result<T, Fault> {
     let task = threads.spawn(async move {
-        // Held until the work has ended, also when nobody waits for it any more.
+        // Held until the work has ended, even if nobody waits for it any more.
         let _ticket = ticket;
         begun.await
     });
@@ -176,7 +176,7 @@ async fn carry_on<T: Send + 'static>(
     (&mut carried.task).await.unwrap_or_else(|error| Err(Fault::Internal(error.to_string())))
 }
 
-/// Work on a thread of its own, which stops when nobody waits for it any more.
+/// Work on a separate thread, which stops when nobody waits for it any more.
 struct Carried<T> {
     task: JoinHandle<T>,
     meter: Arc<Meter>,

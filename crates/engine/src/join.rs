@@ -1,4 +1,4 @@
-//! Waiting for several futures at once.
+//! Waits for several futures concurrently.
 
 /// Waits for all futures on the current task, in any order of completion.
 pub(crate) async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {

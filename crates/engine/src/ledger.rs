@@ -1,12 +1,11 @@
 //! The ledger: work that partitions report is priced here, once, and recorded for the partition that did it.
 //!
-//! Refused requests are recorded too. What is recorded since the start is shown by the metrics; it does not survive a
-//! restart.
+//! Refused requests are recorded too. Metrics show the totals since the start; they do not survive a restart.
 
 use model::{Charge, Fault, Work};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What the requests on one partition cost.
+/// Totals of the requests on one partition.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     requests: AtomicU64,
@@ -15,14 +14,14 @@ pub(crate) struct Ledger {
     charged: AtomicU64,
 }
 
-/// What a ledger has recorded.
+/// The content of a ledger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LedgerTotals {
-    /// Requests, the refused ones included.
+    /// Requests, including refused ones.
     pub requests: u64,
     /// Refused requests.
     pub refused: u64,
-    /// What all of them cost.
+    /// The total charge.
     pub charged: Charge,
 }
 
@@ -34,7 +33,7 @@ impl Ledger {
         charge
     }
 
-    /// Records a request that cost this much. Housekeeping costs nothing and is no request.
+    /// Records a request with this charge. Housekeeping is not charged and is not a request.
     pub(crate) fn add(&self, charge: Charge) {
         if charge == Charge::NONE {
             return;
@@ -43,7 +42,6 @@ impl Ledger {
         self.charged.fetch_add(charge.hundredths(), Ordering::Relaxed);
     }
 
-    /// Records a refused request.
     pub(crate) fn refuse(&self, charge: Charge) {
         self.refused.fetch_add(1, Ordering::Relaxed);
         self.add(charge);
@@ -58,7 +56,7 @@ impl Ledger {
     }
 }
 
-/// What a refused request costs: nothing before it is known who sent it, the least that there is afterwards.
+/// The charge of a refused request: nothing before the caller is authenticated, the minimum afterwards.
 pub fn refusal_charge(fault: &Fault) -> Charge {
     match fault {
         Fault::Access(_) => Charge::NONE,

@@ -1,7 +1,7 @@
-//! The engine: the only thing an API can see.
+//! The engine: the only interface of an API.
 //!
-//! Checks the pass, finds the partition, hands over the change or read, and counts the charge. Knows nothing of
-//! HTTP or any other wire, and nothing of bytes on disk.
+//! Checks the pass, finds the partition, passes on the change or read, and counts the charge. Does not know HTTP or any
+//! other protocol, and does not know the bytes on disk.
 
 mod access;
 mod admission;

@@ -1,4 +1,4 @@
-//! Consumers of the change logs of a container. No request names them yet.
+//! Consumers of the change logs of a container. No request uses them yet.
 
 use crate::access::AdminPass;
 use crate::catalog::Container;
@@ -7,7 +7,7 @@ use crate::router::Attempts;
 use model::{Fault, Lsn, MissingFault, PartitionOrdinal};
 
 impl Engine {
-    /// Registers a consumer of a partition's log, or moves it: what was written behind its position stays in the log.
+    /// Registers a consumer of a partition's log, or moves it: entries after its position stay in the log.
     pub async fn set_log_consumer(
         &self,
         pass: &AdminPass<&Container>,

@@ -1,5 +1,5 @@
-//! What an operator sees of the engine: figures that are read when somebody asks, beside those that store and
-//! partitions count by themselves.
+//! Metrics of the engine: figures that are read at collection time, in addition to those that store and partitions
+//! count themselves.
 
 use crate::engine::Engine;
 use exec::PathKind;
@@ -20,7 +20,7 @@ use std::time::Duration;
 /// Histograms by one label.
 type Histograms = Family<[(&'static str, &'static str); 1], Histogram, fn() -> Histogram>;
 
-/// What the engine measures by itself.
+/// What the engine measures itself.
 #[derive(Debug)]
 pub(crate) struct EngineMetrics {
     queries: Histograms,
@@ -62,7 +62,7 @@ impl Engine {
     }
 }
 
-/// Reads the figures of an engine, as long as there is one.
+/// Reads the figures of an engine while it exists.
 struct EngineCollector(Weak<Engine>);
 
 impl fmt::Debug for EngineCollector {
@@ -180,7 +180,7 @@ fn charges(engine: &Engine, figures: &mut Figures<'_>) -> fmt::Result {
 fn housekeeping(engine: &Engine, figures: &mut Figures<'_>) -> fmt::Result {
     let now = engine.ambient().now_seconds();
     let state = engine.catalog.state();
-    // Containers that were not swept since the start are due at second 0, which is no backlog.
+    // Containers that were not swept since the start are due at second 0, which is not a backlog.
     let lag = |due: u64| if due == 0 { 0 } else { now.saturating_sub(due) };
     let backlog = state.containers().map(|container| lag(container.shape.expiry_due())).max().unwrap_or(0);
     let help = "Seconds since the oldest expired document that is not deleted yet became due";
@@ -190,10 +190,10 @@ fn housekeeping(engine: &Engine, figures: &mut Figures<'_>) -> fmt::Result {
     figures.counters("housekeeping_skipped_documents", help, [(NO_LABELS, skipped)])
 }
 
-/// A figure that stands alone.
+/// For a figure without labels.
 const NO_LABELS: [(&str, &str); 0] = [];
 
-/// Writes figures that are read at the moment.
+/// Writes figures that are read at collection time.
 struct Figures<'a> {
     encoder: DescriptorEncoder<'a>,
 }

@@ -1,20 +1,20 @@
-//! Which partition keys a query can be about: what its filter compares with the paths of the key.
+//! The partition keys that a filter pins by comparing the paths of the key.
 //!
-//! `WHERE c.tenant = 'a' AND c.n > 1` is about one key, whatever else it asks for; `c.tenant IN ('a', 'b')` is about two. A
-//! filter that leaves the key open is about all of them. The filter is still evaluated on every document: this only
-//! says where none can pass.
+//! `WHERE c.tenant = 'a' AND c.n > 1` pins one key; `c.tenant IN ('a', 'b')` pins two. Other filters pin none: their
+//! queries read all keys. The filter is still evaluated on every document: pinned keys only exclude partitions where no
+//! document can pass.
 
 use model::{KeyComponent, PartitionKey, PartitionKeyDefinition};
 use plan::query::{Comparison, Expression, Predicate, Query, Requirement};
 use value::Value;
 
-/// Most keys that are told apart; a filter with more is about all.
+/// Maximum number of pinned keys; a filter with more pins none.
 const KEYS_MAX: usize = 256;
 
 /// A value for some of the paths.
 type Pins = Vec<Option<KeyComponent>>;
 
-/// The keys outside of which no document passes the filter, or beginnings of hierarchical keys. Nothing if any may.
+/// The keys outside of which no document passes the filter, or prefixes of hierarchical keys. `None` if any key may.
 pub fn pinned_keys(query: &Query, definition: &PartitionKeyDefinition) -> Option<Vec<PartitionKey>> {
     if !query.root_path()?.is_empty() {
         return None;
@@ -34,7 +34,7 @@ pub fn pinned_keys(query: &Query, definition: &PartitionKeyDefinition) -> Option
     (!keys.is_empty()).then_some(keys)
 }
 
-/// The alternatives that a requirement allows where it is met; nothing if it says nothing about the key.
+/// The alternatives under which a requirement can be met; `None` if it does not restrict the key.
 fn pins(requirement: Requirement<'_>, definition: &PartitionKeyDefinition) -> Option<Vec<Pins>> {
     match requirement.predicate() {
         Predicate::All(members) => {
@@ -72,7 +72,7 @@ fn pins(requirement: Requirement<'_>, definition: &PartitionKeyDefinition) -> Op
     }
 }
 
-/// All pairs of alternatives that do not contradict each other; if these are too many, one side is enough.
+/// All pairs of alternatives that do not contradict each other; if these are too many, one side is sufficient.
 fn both(one: &[Pins], other: Vec<Pins>) -> Vec<Pins> {
     if one.len().saturating_mul(other.len()) > KEYS_MAX {
         return if one.len() <= other.len() { one.to_vec() } else { other };
@@ -93,14 +93,14 @@ fn merged(one: &Pins, other: &Pins) -> Option<Pins> {
     one.iter().zip(other).map(component).collect()
 }
 
-/// A value for one path. What cannot be a key says nothing.
+/// A value for one path. `None` if the value cannot be part of a key.
 fn pin(index: usize, value: &Value, definition: &PartitionKeyDefinition) -> Option<Pins> {
     let mut pins = vec![None; definition.paths().len()];
     *pins.get_mut(index)? = Some(KeyComponent::from_value(value.as_ref())?);
     Some(pins)
 }
 
-/// Which path of the key an expression is.
+/// The index of the key path that an expression refers to.
 fn path_index(expression: &Expression, definition: &PartitionKeyDefinition) -> Option<usize> {
     let names = expression.document_path()?;
     definition.paths().iter().position(|path| path.segments().eq(names.iter().copied()))

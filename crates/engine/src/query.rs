@@ -1,6 +1,6 @@
-//! Queries over the documents of a container, page by page, over as many partitions as it has.
+//! Queries over the documents of a container, page by page, over all its partitions.
 //!
-//! Knows nothing of query text: an API lowers its language to [`plan::query::Query`].
+//! Does not know query text: an API lowers its language to [`plan::query::Query`].
 
 use crate::access::{Principal, QueryPass};
 use crate::catalog::Container;
@@ -24,24 +24,25 @@ use std::sync::Arc;
 use value::{PropertyPath, Value};
 
 /// Bytes of rows after which a page takes no further one. The text of a document can be somewhat longer than its
-/// encoding, and the last row may have its full two megabytes: so far below the four that a page may have.
+/// encoding, and the last row may have its full two megabytes: hence the distance from the four megabytes that a page
+/// may have.
 const PAGE_BYTES_STOP: usize = 3 * 512 * 1024;
 
-/// Which rows are wanted.
+/// The request for a page of a query.
 #[derive(Clone, Debug)]
 pub struct QueryRequest {
-    /// What to compute.
+    /// The query.
     pub query: Arc<Query>,
-    /// What continuations are bound to, if not to the query itself: a client that goes on behind a row by a condition
-    /// brings the continuation that it had without the condition.
+    /// The query to which continuations are bound, if not `query` itself: a client that resumes after a row by adding a
+    /// condition sends the continuation that it got without the condition.
     pub bound_to: Option<Arc<Query>>,
-    /// Most rows of the page.
+    /// Maximum number of rows of the page.
     pub items_max: usize,
-    /// Where to go on.
+    /// Where to continue.
     pub continuation: Option<String>,
-    /// What the client has seen.
+    /// The client's session tokens.
     pub session: Vec<SessionToken>,
-    /// Bytes of the text that the query was read from: a large query is made ready apart from other requests.
+    /// Bytes of the text of the query: a large query is prepared separately from other requests.
     pub text_bytes: usize,
 }
 
@@ -50,18 +51,18 @@ pub struct QueryRequest {
 pub struct QueryPage {
     /// The rows.
     pub rows: Vec<QueryRow>,
-    /// Where to go on, if there may be more.
+    /// Where to continue, if there may be more.
     pub continuation: Option<String>,
-    /// What the client has seen now, one entry per partition that was read.
+    /// The client's new session tokens, one per partition that was read.
     pub session: Vec<SessionToken>,
-    /// What it cost.
+    /// Its charge.
     pub charge: Charge,
-    /// What was done for it.
+    /// The work that was done.
     pub metrics: QueryMetrics,
 }
 
 impl Engine {
-    /// Answers a page of a query.
+    /// Computes a page of a query.
     pub async fn query(&self, pass: QueryPass<'_>, request: &QueryRequest) -> Result<QueryPage, Fault> {
         let container = pass.container;
         let size = Size::of_text(request.text_bytes);
@@ -104,8 +105,8 @@ impl Engine {
         })
     }
 
-    /// Prices a page and records what each partition did for it. The part of the price that no partition caused alone
-    /// is that of the first one.
+    /// Prices a page and records the share of each partition. The part of the price that no partition caused alone is
+    /// charged to the first one.
     fn record_query(
         &self,
         container: &Container,
@@ -136,7 +137,7 @@ impl Engine {
         charge
     }
 
-    /// Makes a query ready: here, or if that takes long, apart from other requests.
+    /// Prepares a query: here, or if that takes long, separately from other requests.
     async fn prepared(
         &self,
         pass: &QueryPass<'_>,
@@ -162,8 +163,8 @@ impl Engine {
         self.isolation.compute(pass.principal, size, prepare).await
     }
 
-    /// Makes a page of what is asked, on the thread of the request as long as that is short. If a partition stops
-    /// meanwhile, the page is made again.
+    /// Computes a page, on the thread of the request as long as that is short. If a partition stops meanwhile, the page
+    /// is computed again.
     async fn page(
         &self,
         pass: &QueryPass<'_>,
@@ -183,7 +184,7 @@ impl Engine {
         }
     }
 
-    /// A ranked query in an ordinary order, by what other queries say of all documents and all scores.
+    /// Rewrites a ranked query with an ordinary order, using the results of queries over all documents and all scores.
     async fn ranked(
         &self,
         pass: &QueryPass<'_>,
@@ -205,7 +206,7 @@ impl Engine {
         self.program(pass, &QueryRequest { query: Arc::new(query), ..request.clone() }).await
     }
 
-    /// The one value that a query over `scope` gives.
+    /// The single value that a query over `scope` returns.
     async fn one_value(
         &self,
         pass: &QueryPass<'_>,
@@ -233,7 +234,7 @@ impl Engine {
         }))
     }
 
-    /// How a query is carried out, as text.
+    /// How a query is executed, as text.
     pub async fn explain(&self, pass: QueryPass<'_>, request: &QueryRequest) -> Result<String, Fault> {
         let program = self.program(&pass, request).await?;
         let asked = Asked { scope: &pass.scope, session: &[], size: Size::of_text(request.text_bytes) };
@@ -262,7 +263,6 @@ impl Engine {
         self.isolation.run(pass.principal, asked.size, begin).await
     }
 
-    /// The program of a query.
     async fn program(&self, pass: &QueryPass<'_>, request: &QueryRequest) -> Result<Arc<Program>, Fault> {
         let defined = Defined::of(pass.container, self.options.document_link)?;
         let query = defined.with_vectors(&request.query);
@@ -271,8 +271,8 @@ impl Engine {
         self.isolation.compute(pass.principal, Size::of_text(request.text_bytes), make).await
     }
 
-    /// Computes something for a query whose text has so many bytes: here, or if that takes long, apart from other
-    /// requests.
+    /// Computes something for a query whose text has this number of bytes: here, or if that takes long, separately from
+    /// other requests.
     pub async fn compute<T: Send + 'static>(
         &self,
         principal: &Principal,
@@ -282,10 +282,10 @@ impl Engine {
         self.isolation.compute(principal, Size::of_text(text_bytes), compute).await
     }
 
-    /// The partitions of a scope by the newest map, and what is asked of each.
+    /// The partitions of a scope by the newest map, and the part of each that is read.
     async fn parts(&self, container: &Container, asked: &Asked<'_>) -> Result<Vec<Part>, Fault> {
         let (hashes, keys) = match asked.scope {
-            // All of each partition, whose keys are needed once.
+            // Whole partitions; the keys of each are computed once.
             Scope::Container => (EffectiveRange::full(), None),
             Scope::Key(_) | Scope::Range(..) | Scope::Hashes(_) => {
                 let (hashes, keys) = bounds(container, asked.scope)?;
@@ -345,17 +345,17 @@ struct Asked<'a> {
     size: Size,
 }
 
-/// A query made ready.
+/// A prepared query.
 struct Ready {
-    /// With the container's word on vectors in it.
+    /// With the vector policy of the container applied.
     query: Arc<Query>,
     program: Arc<Program>,
     resume: Option<Resume>,
-    /// What its continuations belong to, where that was needed.
+    /// The context that its continuations are bound to, if it was needed.
     context: Option<Vec<u8>>,
 }
 
-/// Makes a query ready. `scope` tells where it is asked.
+/// Prepares a query. `scope` returns the context of the scope.
 fn prepare(
     defined: &Defined<'_>,
     request: &QueryRequest,
@@ -373,7 +373,7 @@ fn prepare(
     Ok(Ready { query, program, resume, context })
 }
 
-/// What the definition of a container says of queries over it.
+/// What the definition of a container determines for queries over it.
 struct Defined<'a> {
     system: SystemProperties,
     embeddings: Cow<'a, [VectorEmbedding]>,
@@ -381,7 +381,7 @@ struct Defined<'a> {
 }
 
 impl Defined<'_> {
-    /// Refuses a container with a computed property that could not be read: a query would see something else.
+    /// Refuses a container with a computed property that could not be parsed: queries would return wrong results.
     fn of(container: &Container, link: DocumentLink) -> Result<Defined<'_>, Fault> {
         let embeddings = container.definition().policies.vectors.as_ref();
         let embeddings = embeddings.map_or(&[][..], |policy| &policy.embeddings);
@@ -396,7 +396,7 @@ impl Defined<'_> {
         })
     }
 
-    /// The same, to be taken to another thread.
+    /// An owned copy for another thread.
     fn to_owned(&self) -> Defined<'static> {
         Defined {
             system: self.system,
@@ -409,7 +409,7 @@ impl Defined<'_> {
         &self.computed
     }
 
-    /// The query with the container's word on vectors in it.
+    /// The query with the vector policy of the container applied.
     fn with_vectors(&self, query: &Arc<Query>) -> Arc<Query> {
         match self.embeddings.is_empty() {
             true => Arc::clone(query),
@@ -417,7 +417,7 @@ impl Defined<'_> {
         }
     }
 
-    /// What a continuation belongs to: the query, with the word on vectors in it, and where it is asked.
+    /// The context that a continuation is bound to: the query with the vector policy applied, and its scope.
     fn bound_context(&self, scope: Vec<u8>, query: &Arc<Query>, request: &QueryRequest) -> Vec<u8> {
         let digest = match &request.bound_to {
             None => exec::digest(query, &self.computed),

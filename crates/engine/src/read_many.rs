@@ -1,4 +1,4 @@
-//! Documents by their keys, many in one request: grouped by partition, each partition read at one state.
+//! Reads many documents by their keys in one request: grouped by partition, each partition read in one state.
 
 use crate::access::DocumentsPass;
 use crate::catalog::Container;
@@ -16,21 +16,21 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Most documents of one such request.
+/// Maximum number of documents of one such request.
 pub const READ_MANY_MAX: usize = 1_000;
 
-/// What a read of many documents answers.
+/// The result of a read of many documents.
 #[derive(Clone, Debug)]
 pub struct ManyDocuments {
-    /// The documents in the order of their addresses; nothing for one that is not there.
+    /// The documents in the order of their addresses; `None` for one that does not exist.
     pub documents: Vec<Option<StoredDocument>>,
-    /// What the client has seen now, one token for each partition that was read.
+    /// The client's new session tokens, one for each partition that was read.
     pub session: Vec<SessionToken>,
-    /// What it cost altogether.
+    /// The total charge.
     pub charge: Charge,
 }
 
-/// The documents that are asked for, and the bytes found so far in all partitions.
+/// The requested documents, and the bytes found so far in all partitions.
 struct Wanted<'a> {
     container: &'a Container,
     addresses: Vec<(LogicalKey, Target)>,
@@ -41,7 +41,7 @@ struct Wanted<'a> {
 /// A partition and the positions of its documents among the addresses.
 type Group = (Arc<PartitionSlot>, Vec<usize>);
 
-/// What one partition has of the wanted documents.
+/// The requested documents of one partition.
 struct Found {
     /// By position among the addresses.
     documents: Vec<(usize, Option<StoredDocument>)>,
@@ -57,7 +57,7 @@ struct Failed {
 }
 
 impl Engine {
-    /// Reads documents by their keys. Those of one partition are of one state; partitions are read side by side.
+    /// Reads documents by their keys. Those of one partition are of one state; partitions are read concurrently.
     pub async fn read_many(
         &self,
         pass: DocumentsPass<'_>,
@@ -98,13 +98,13 @@ impl Engine {
                 slot.ledger.refuse(refusal_charge(&fault));
                 return Err(fault);
             }
-            // What failed is read again, so it does not count twice.
+            // Failed partitions are read again, so their bytes do not count twice.
             wanted.bytes.store(read.bytes(), Ordering::Relaxed);
         }
         Ok(read)
     }
 
-    /// The partitions that own the documents that are still wanted, each with the positions of its documents.
+    /// The partitions that own the documents still to be read, each with the positions of its documents.
     fn grouped(
         &self,
         wanted: &Wanted<'_>,

@@ -1,9 +1,9 @@
-//! Memory of requests under way: bodies that arrive and answers that wait to be taken.
+//! Memory of requests in progress: bodies that arrive and answers that wait for their clients.
 //!
-//! Every body and every answer draws a reservation from three bounds: its connection's, its credential's and the one
-//! for all. A request that finds no room waits, holding nothing of its body, and is refused when it has waited
-//! too long. A holder of a body may wait for room for its answer; nobody who holds an answer waits for a body, so
-//! waiting always ends. Knows nothing of wire formats.
+//! Every body and every answer has a reservation within three limits: its connection's, its credential's and the total.
+//! A request that does not fit waits, without holding any of its body, and is refused after a timeout. A request that
+//! holds a body may wait for memory for its answer; no request that holds an answer waits for a body, so waiting always
+//! ends. Wire formats are not known here.
 
 use crate::access::Principal;
 use model::LimitFault;
@@ -13,29 +13,29 @@ use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, Notify};
 
-/// Credentials are told apart by a hash of so many values; two that share one share its bound.
+/// Number of hash values that distinguish credentials; two with the same hash value share its limit.
 const CREDENTIALS: usize = 256;
 
-/// One credential may hold this part of what there is for all.
+/// One credential may hold this fraction of the total.
 const CREDENTIAL_DIVISOR: usize = 2;
 
-/// One connection may hold this part of what there is for all, but always so much that some pages fit.
+/// One connection may hold this fraction of the total, but always enough for some pages.
 const CONNECTION_DIVISOR: usize = 16;
 const CONNECTION_BYTES_MIN: usize = 16 << 20;
 
-/// What is not larger than this waits for nobody: a part of the memory is kept for it, so that clients who do not take
-/// their large answers hold up nobody who asks for little.
+/// Requests up to this size do not wait for larger ones: a fraction of the memory is reserved for them, so that clients
+/// that do not read their large answers do not delay small requests.
 const SMALL_BYTES: usize = 16 << 10;
-/// That part.
+/// The fraction that is reserved for small requests.
 const SMALL_DIVISOR: usize = 4;
 
-/// How long a request waits for room.
+/// How long a request waits for memory.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// When a request that found no room should come again.
+/// Retry delay for a request that found no memory.
 const RETRY_AFTER_MS: u64 = 1000;
 
-/// What memory is needed for.
+/// The purpose of a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryKind {
     /// The body of a request.
@@ -59,7 +59,7 @@ impl Default for RequestMemoryOptions {
     }
 }
 
-/// The bounds that all requests share.
+/// The limits shared by all requests.
 #[derive(Debug)]
 pub struct RequestMemory {
     bodies: SharedPools,
@@ -82,25 +82,25 @@ impl SharedPools {
     }
 }
 
-/// The bounds of one connection that carries several requests at a time.
+/// The limits of one connection that carries several requests concurrently.
 #[derive(Debug)]
 pub struct ConnectionMemory {
     bodies: Pool,
     answers: Pool,
-    /// When the answers were made that are not taken yet, oldest first.
+    /// When the answers were completed that are not read yet, oldest first.
     untaken: SyncMutex<VecDeque<Untaken>>,
 }
 
-/// An answer that waits to be taken.
+/// An answer that its client has not read yet.
 #[derive(Debug)]
 struct Untaken {
     since: Instant,
-    /// Whether it was taken meanwhile; it leaves the line when it is the first.
+    /// Whether it was read meanwhile; it is removed when it is the first.
     is_taken: Arc<AtomicBool>,
 }
 
 impl ConnectionMemory {
-    /// When the oldest answer was made that its client has not taken yet.
+    /// When the oldest answer was completed that its client has not read yet.
     pub fn untaken_since(&self) -> Option<Instant> {
         let mut untaken = self.untaken.lock().unwrap_or_else(PoisonError::into_inner);
         while untaken.front().is_some_and(|first| first.is_taken.load(Ordering::Relaxed)) {
@@ -110,7 +110,7 @@ impl ConnectionMemory {
     }
 
     fn made(&self) -> Arc<AtomicBool> {
-        // Forgets those that were taken, so that the line is as long as what is held.
+        // Removes those that were read, so that the list is limited by what is held.
         self.untaken_since();
         let is_taken = Arc::new(AtomicBool::new(false));
         let answer = Untaken { since: Instant::now(), is_taken: Arc::clone(&is_taken) };
@@ -119,7 +119,7 @@ impl ConnectionMemory {
     }
 }
 
-/// Who a reservation is charged to.
+/// The holder of a reservation.
 #[derive(Clone, Debug)]
 pub struct MemoryHolder {
     connection: Option<Arc<ConnectionMemory>>,
@@ -127,7 +127,7 @@ pub struct MemoryHolder {
 }
 
 impl MemoryHolder {
-    /// A caller on a connection; a connection that carries one request at a time needs no bound of its own.
+    /// A caller on a connection; a connection that carries one request at a time needs no limit of its own.
     pub fn new(principal: &Principal, connection: Option<Arc<ConnectionMemory>>) -> MemoryHolder {
         let credential = usize::try_from(principal.caller_hash()).unwrap_or(0) % CREDENTIALS;
         MemoryHolder { connection, credential }
@@ -135,7 +135,7 @@ impl MemoryHolder {
 }
 
 impl RequestMemory {
-    /// Nothing is reserved yet.
+    /// Without any reservations.
     pub fn new(options: RequestMemoryOptions) -> Arc<RequestMemory> {
         let RequestMemoryOptions { bodies_bytes, answers_bytes } = options;
         Arc::new(RequestMemory {
@@ -144,7 +144,7 @@ impl RequestMemory {
         })
     }
 
-    /// The bounds of a new connection.
+    /// The limits of a new connection.
     pub fn connection(&self) -> Arc<ConnectionMemory> {
         let part = |pools: &SharedPools| {
             let bytes = (pools.all.bytes_max / CONNECTION_DIVISOR).max(CONNECTION_BYTES_MIN);
@@ -159,7 +159,7 @@ impl RequestMemory {
         self.shared(kind).all.bytes_used.load(Ordering::Relaxed)
     }
 
-    /// Reserves memory, waiting for it if need be.
+    /// Reserves memory, waiting for it if necessary.
     pub async fn reserve(
         self: &Arc<RequestMemory>,
         kind: MemoryKind,
@@ -168,12 +168,12 @@ impl RequestMemory {
     ) -> Result<Reservation, LimitFault> {
         match self.try_reserve(kind, holder, bytes) {
             Some(reservation) => Ok(reservation),
-            // Apart, since it is rare: the future of a request is moved about.
+            // Boxed, since it is rare: the future of a request is moved often.
             None => Box::pin(self.wait(kind, holder, bytes)).await,
         }
     }
 
-    /// Reserves memory if there is room.
+    /// Reserves memory if it is available.
     pub fn try_reserve(
         self: &Arc<RequestMemory>,
         kind: MemoryKind,
@@ -184,7 +184,7 @@ impl RequestMemory {
         reservation.try_grow_to(bytes).then_some(reservation)
     }
 
-    /// Reserves memory whatever room there is: later requests wait.
+    /// Reserves memory even beyond the limits: later requests wait.
     pub fn reserve_anyway(
         self: &Arc<RequestMemory>,
         kind: MemoryKind,
@@ -203,7 +203,7 @@ impl RequestMemory {
         bytes: usize,
     ) -> Result<Reservation, LimitFault> {
         let waiting = async {
-            // What is taken is given back if the wait is given up: each step belongs to the reservation at once.
+            // Bytes are released if the wait is cancelled: each step is added to the reservation immediately.
             let mut reservation = self.nothing(kind, holder);
             for (pool, taken) in reservation.pools_and_taken() {
                 pool.take(bytes).await;
@@ -242,9 +242,9 @@ pub struct Reservation {
     holder: MemoryHolder,
     kind: MemoryKind,
     bytes: usize,
-    /// What was taken from each pool; the same from all once the reservation is made.
+    /// Bytes taken from each pool; the same from all once the reservation is complete.
     taken: [usize; 3],
-    /// Told when the answer is taken, once it is made.
+    /// Set when the answer is read, once it is complete.
     made: Option<Arc<AtomicBool>>,
 }
 
@@ -254,7 +254,7 @@ impl Reservation {
         self.bytes
     }
 
-    /// Takes more if there is room; otherwise nothing changes.
+    /// Reserves more if it is available; otherwise nothing changes.
     pub fn try_grow_to(&mut self, bytes: usize) -> bool {
         let Some(more) = bytes.checked_sub(self.bytes).filter(|more| *more > 0) else { return true };
         let mut done = [false; 3];
@@ -274,8 +274,8 @@ impl Reservation {
         false
     }
 
-    /// Counts what was made, whatever room there is: more than was reserved keeps later requests waiting, less is
-    /// given back.
+    /// Adjusts the reservation to the actual size, even beyond the limits: an excess makes later requests wait,
+    /// unused bytes are released.
     pub fn settle(&mut self, bytes: usize) {
         self.pools_and_taken().for_each(|(pool, taken)| {
             if bytes > *taken {
@@ -288,13 +288,13 @@ impl Reservation {
         self.bytes = bytes;
     }
 
-    /// The answer is made and waits for its client.
+    /// Marks the answer as complete and waiting for its client.
     pub fn hand_over(&mut self, bytes: usize) {
         self.settle(bytes);
         self.made = self.holder.connection.as_ref().map(|connection| connection.made());
     }
 
-    /// The pools in the order in which they are taken from, each with what was taken.
+    /// The pools in the order in which they are taken from, each with the bytes taken.
     fn pools_and_taken(&mut self) -> impl Iterator<Item = (&Pool, &mut usize)> {
         let shared = self.memory.shared(self.kind);
         let connection = self.holder.connection.as_deref().map(|connection| match self.kind {
@@ -315,14 +315,14 @@ impl Drop for Reservation {
     }
 }
 
-/// A bound on bytes. Whoever does not fit waits in line.
+/// A limit on bytes. Requests that do not fit wait in a queue.
 #[derive(Debug)]
 struct Pool {
     bytes_max: usize,
     bytes_used: AtomicUsize,
-    /// Requests in the line.
+    /// Requests in the queue.
     waiting: AtomicUsize,
-    /// Held by the first of the line, so that only one is woken when memory comes back.
+    /// Held by the first of the queue, so that only one is woken when memory is released.
     turn: Mutex<()>,
     freed: Notify,
 }
@@ -338,13 +338,13 @@ impl Pool {
         }
     }
 
-    /// Takes bytes if they fit and nobody was here before.
+    /// Takes bytes if they fit and no other request waits; small requests may overtake.
     fn try_take(&self, bytes: usize) -> bool {
         let may_overtake = bytes <= SMALL_BYTES || self.waiting.load(Ordering::SeqCst) == 0;
         may_overtake && self.take_if_fits(bytes)
     }
 
-    /// An empty pool takes anything: a request that is larger than all there is must be served alone.
+    /// An empty pool accepts anything: a request that is larger than the limit must be served alone.
     fn take_if_fits(&self, bytes: usize) -> bool {
         let kept = if bytes <= SMALL_BYTES { 0 } else { self.bytes_max / SMALL_DIVISOR };
         let fits = |used: usize| {
@@ -364,7 +364,7 @@ impl Pool {
         }
         let _in_line = InLine::new(&self.waiting);
         let _turn = self.turn.lock().await;
-        // A notice that comes between the look and the wait is kept for the wait.
+        // A notification between the check and the wait is kept for the wait.
         while !self.take_if_fits(bytes) {
             self.freed.notified().await;
         }
@@ -380,7 +380,7 @@ impl Pool {
     }
 }
 
-/// A place in a line, left when dropped.
+/// A place in a queue; left when dropped.
 struct InLine<'a>(&'a AtomicUsize);
 
 impl InLine<'_> {

@@ -1,8 +1,7 @@
 //! Queries over the small resources of the catalog: databases, containers, offers, users, scripts.
 //!
-//! There are few of them and all are in memory, so a query looks at each. Whoever calls has read the resources by a
-//! pass of theirs; computing over what was read needs no other. Knows nothing of the form that resources have on a
-//! wire: an API hands over values.
+//! There are few of them and all are in memory, so a query evaluates each. The caller has read the resources with a
+//! pass; computing over them needs no other. The wire form of resources is not known here: an API passes values.
 
 use crate::access::Principal;
 use crate::catalog::{Page, PageRequest};
@@ -14,26 +13,26 @@ use plan::query::Query;
 use std::sync::Arc;
 use value::Value;
 
-/// Most memory of a query over resources.
+/// Maximum memory of a query over resources.
 const BYTES_MAX: usize = 64 << 20;
-/// Most rows that a query over resources looks at.
+/// Maximum number of rows that a query over resources evaluates.
 const ROWS_MAX: u64 = 1_000_000;
 
 /// A query over a list of resources.
 #[derive(Clone, Debug)]
 pub struct ResourceQuery {
-    /// What to compute.
+    /// The query.
     pub query: Arc<Query>,
-    /// Name of the list: a continuation of one list is none of another.
+    /// Name of the list: a continuation is valid for one list only.
     pub list: String,
-    /// How much of the result is wanted.
+    /// Which part of the result is requested.
     pub page: PageRequest,
 }
 
 impl Engine {
-    /// Answers a page of a query over `resources`, which are in the order of the list.
+    /// Computes a page of a query over `resources`, which are in the order of the list.
     ///
-    /// The whole result is computed for each page; the continuation counts the results that were given.
+    /// The whole result is computed for each page; the continuation counts the results that were returned.
     pub async fn query_resources(
         &self,
         principal: &Principal,

@@ -1,9 +1,9 @@
-//! From a key to the partition that owns it, and to the answer of that partition. The only place that knows where
-//! partitions are.
+//! From a key to the partition that owns it, and to the answer of that partition. Only this file knows where partitions
+//! are.
 //!
-//! A partition may stop between being found and being asked: it was idle and closed, its writer panicked, or its range
-//! moved. Then the newest map of the container is asked again, a bounded number of times. A write is repeated only if
-//! the partition gave it back; a write whose outcome is unknown never is.
+//! A partition may stop between being found and being called: it was idle and closed, its writer panicked, or its range
+//! moved. Then the request is routed again by the newest map of the container, a limited number of times. A write is
+//! repeated only if the partition returned it; a write whose outcome is unknown is never repeated.
 
 use crate::access::CatalogPass;
 use crate::catalog::{Container, PartitionMap};
@@ -21,7 +21,7 @@ use partition::{PhysicalPartition, RecordPage, RecordScan, Unexecuted};
 use plan::{Condition, LogicalKey, Operation, Outcome, Returned, StepFault, Target, Transaction};
 use std::sync::Arc;
 
-/// Times that a request is routed.
+/// Maximum number of times that a request is routed.
 const ROUTES_MAX: usize = 4;
 
 /// A partition that was found for a request.
@@ -32,8 +32,8 @@ pub(crate) struct Routed {
 }
 
 impl Routed {
-    /// Refuses a client that has seen more than the partition has. Tokens of the partitions it came from count too,
-    /// since it continues their LSNs.
+    /// Refuses a client that has seen a later state than the partition has. Tokens of the partitions from which it was
+    /// split count too, since it continues their LSNs.
     pub(crate) fn check_session(&self, session: &[SessionToken]) -> Result<(), Fault> {
         let seen = session.iter().filter(|token| self.slot.descends_from(token.ordinal));
         match seen.map(|token| token.lsn).max() {
@@ -53,11 +53,11 @@ impl Routed {
     }
 }
 
-/// A transaction that was carried out, and what each of its steps cost.
+/// A transaction that was executed, and the charge of each step.
 #[derive(Debug)]
 pub(crate) struct Executed {
     pub(crate) outcomes: Vec<(Outcome, Charge)>,
-    /// The position of the partition after it.
+    /// The LSN of the partition after it.
     pub(crate) lsn: Lsn,
 }
 
@@ -70,18 +70,18 @@ impl Executed {
     }
 }
 
-/// A transaction was refused; nothing of it happened.
+/// A refused transaction; none of its steps took effect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RefusedStep {
     /// The step that was refused, from 0.
     pub index: usize,
-    /// Why.
+    /// The reason.
     pub fault: Fault,
-    /// What finding out cost.
+    /// The charge of the refusal.
     pub charge: Charge,
 }
 
-/// Counts how often a request is routed.
+/// Counts how often a request was routed.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
     made: usize,
@@ -107,7 +107,7 @@ impl Attempts {
 }
 
 impl Engine {
-    /// The logical partition that a complete `key` names.
+    /// The logical partition of a complete `key`.
     pub(crate) fn logical_key(
         &self,
         container: &Container,
@@ -122,7 +122,6 @@ impl Engine {
         Ok(LogicalKey { partition_key: key, effective })
     }
 
-    /// Reads one document.
     pub(crate) async fn read_at(
         &self,
         container: &Container,
@@ -148,7 +147,7 @@ impl Engine {
         }
     }
 
-    /// Carries out operations of one logical partition in one transaction.
+    /// Executes operations of one logical partition in one transaction.
     pub(crate) async fn execute_at(
         &self,
         container: &Container,
@@ -214,13 +213,13 @@ impl Engine {
         self.routed(container, map.owner(key).ok_or_else(gap)?).await
     }
 
-    /// The map of a container as the catalog has it now.
+    /// The current map of a container in the catalog.
     pub(crate) fn newest_map(&self, container: &Container) -> Result<Arc<PartitionMap>, Fault> {
         let newest = self.catalog.state().container(container.number());
         newest.map(|newest| Arc::clone(&newest.map)).ok_or_else(|| MissingFault::Owner.into())
     }
 
-    /// The partitions of `slots`, each of them checked against the session. Those that are closed are opened at the same time.
+    /// The partitions of `slots`, each checked against the session. Closed ones are opened concurrently.
     pub(crate) async fn routed_all(
         &self,
         container: &Container,
@@ -282,23 +281,22 @@ impl Engine {
         opened
     }
 
-    /// How much of the index that a container's policy asks for is there, in percent: that of the partition that is
-    /// furthest behind. Partitions that nobody has used yet are opened, which also sets those to work whose index is
-    /// of an older policy.
+    /// Progress of the index that a container's policy requires, in percent: the lowest of all partitions. Closed
+    /// partitions are opened, which also starts the rebuild of indexes of an older policy.
     pub async fn index_progress(&self, pass: &CatalogPass<&Container>) -> Result<u8, Fault> {
         let container = pass.resource;
         let routed = self.routed_everywhere(container).await?;
         Ok(routed.iter().map(|routed| routed.partition.index_progress()).min().unwrap_or(100))
     }
 
-    /// How much the partitions of a container hold together.
+    /// The number of documents of all partitions of a container, and their bytes.
     pub(crate) async fn counts(&self, container: &Container) -> Result<(u64, u64), Fault> {
         let routed = self.routed_everywhere(container).await?;
         let counts = routed.iter().map(|routed| routed.partition.counts());
         Ok(counts.fold((0, 0), |(documents, bytes), one| (documents + one.documents, bytes + one.bytes)))
     }
 
-    /// Bytes of documents that the indexes of all containers hold in memory; the bound is among the options.
+    /// Bytes of documents that the indexes of all containers hold in memory; the limit is one of the options.
     pub fn index_memory_bytes(&self) -> usize {
         self.index_memory.held_bytes()
     }

@@ -6,8 +6,8 @@
 //! any ─────────────────> sealed                 the container was dropped; it is never opened again
 //! ```
 //!
-//! At most one writer of a partition exists at a time. Opening runs in a task of its own: a client that goes away does
-//! not stop it halfway. Sealing waits for an opening under way, so after it no writer exists and none comes.
+//! At most one writer of a partition exists at a time. Opening runs in a separate task: a client that goes away does
+//! not interrupt it. Sealing waits for an opening in progress, so no writer exists or is started afterwards.
 
 use crate::ledger::Ledger;
 use arc_swap::ArcSwapOption;
@@ -20,11 +20,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore};
 
-/// Partitions that are opened at the same time.
+/// Partitions that are opened concurrently.
 const OPENING_MAX: usize = 64;
-/// Partitions that are closed at the same time. All their heads fit into a few group commits.
+/// Partitions that are closed concurrently. All their heads fit into a few group commits.
 pub(crate) const CLOSING_MAX: usize = 512;
-/// Times that a request waits for an opening.
+/// Maximum number of times that a request waits for an opening.
 const OPEN_ATTEMPTS_MAX: usize = 3;
 
 /// One partition of a container.
@@ -33,11 +33,11 @@ pub(crate) struct PartitionSlot {
     pub(crate) ordinal: PartitionOrdinal,
     pub(crate) range: EffectiveRange,
     pub(crate) parents: Vec<PartitionOrdinal>,
-    /// What requests on it cost.
+    /// Charges of the requests on it.
     pub(crate) ledger: Ledger,
-    /// The keys of its records, worked out once.
+    /// The keys of its records, computed once.
     keys: OnceLock<KeyRange>,
-    /// The partition while it is open: what most requests need.
+    /// The partition while it is open: sufficient for most requests.
     open: ArcSwapOption<PhysicalPartition>,
     state: Watched,
     carryover: OnceLock<Arc<Carryover>>,
@@ -63,7 +63,7 @@ enum SlotState {
     },
 }
 
-/// A state that can be waited for. Who waits is woken in the order of waiting, so that simulations replay: the watch
+/// A state that can be waited for. Waiters are woken in the order of waiting, so that simulations replay: the watch
 /// channel of the runtime wakes in random order.
 #[derive(Debug)]
 struct Watched {
@@ -76,7 +76,7 @@ impl Watched {
         Watched { state: Mutex::new(state), changed: Notify::new() }
     }
 
-    /// Lets `change` alter the state; it returns whether it did.
+    /// Applies `change` to the state; it returns whether it changed it.
     fn modify(&self, change: impl FnOnce(&mut SlotState) -> bool) -> bool {
         let is_changed = change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
         if is_changed {
@@ -85,7 +85,7 @@ impl Watched {
         is_changed
     }
 
-    /// The state when no opening is under way.
+    /// The state when no opening is in progress.
     async fn settled(&self) -> SlotState {
         loop {
             let changed = self.changed.notified();
@@ -98,11 +98,11 @@ impl Watched {
     }
 }
 
-/// What all slots of an engine share.
+/// State shared by all slots of an engine.
 #[derive(Debug)]
 pub(crate) struct Slots {
     environment: PartitionEnvironment,
-    /// Where writers run, whatever thread a request is on that opens a partition.
+    /// Where writers run, independent of the thread of the request that opens a partition.
     runtime: Handle,
     openings: Semaphore,
     open_count: AtomicUsize,
@@ -124,25 +124,24 @@ impl Slots {
         })
     }
 
-    /// Partitions that are open now.
     pub(crate) fn open_count(&self) -> usize {
         self.open_count.load(Ordering::Relaxed)
     }
 
-    /// Moves the clock by which idle partitions are told.
+    /// Advances the clock that determines idle partitions.
     pub(crate) fn tick(&self) -> u64 {
         let now = self.environment.ambient.now_seconds();
         self.clock.store(now, Ordering::Relaxed);
         now
     }
 
-    /// No partition is opened any more.
+    /// Prevents any further opening of partitions.
     pub(crate) fn stop_opening(&self) {
         self.is_closing.store(true, Ordering::SeqCst);
     }
 }
 
-/// A partition to be opened: which one, and by which definition.
+/// A partition to be opened, and the definition to use.
 #[derive(Clone, Debug)]
 pub(crate) struct Opening {
     pub(crate) id: PartitionId,
@@ -175,7 +174,7 @@ impl PartitionSlot {
         self.keys.get_or_init(|| keyspace::effective_range(container, &self.range))
     }
 
-    /// Whether a token of this partition or of one it came from counts here.
+    /// Whether a token of this partition, or of one from which it was split, counts here.
     pub(crate) fn descends_from(&self, ordinal: PartitionOrdinal) -> bool {
         self.ordinal == ordinal || self.parents.contains(&ordinal)
     }
@@ -185,7 +184,7 @@ impl PartitionSlot {
         self.open.load_full().filter(|partition| !partition.has_ended())
     }
 
-    /// The partition for a request, if it is open.
+    /// The partition for a request, if it is open; records the use.
     pub(crate) fn used(&self, slots: &Slots) -> Option<Arc<PhysicalPartition>> {
         let now = slots.clock.load(Ordering::Relaxed);
         if self.used_at.load(Ordering::Relaxed) != now {
@@ -204,12 +203,12 @@ impl PartitionSlot {
         self.trimmed_in.load(Ordering::Relaxed)
     }
 
-    /// Its log is trimmed in this round, or that is tried.
+    /// Records that its log is trimmed in this round, successfully or not.
     pub(crate) fn trim_begins(&self, round: u64) {
         self.trimmed_in.store(round, Ordering::Relaxed);
     }
 
-    /// Opens the partition, or waits for the opening under way.
+    /// Opens the partition, or waits for the opening in progress.
     pub(crate) async fn opened(
         self: &Arc<Self>,
         slots: &Arc<Slots>,
@@ -227,7 +226,7 @@ impl PartitionSlot {
         Err(stopped())
     }
 
-    /// Begins to open the partition unless it is open, being opened or sealed.
+    /// Starts to open the partition unless it is open, being opened or sealed.
     pub(crate) fn begin_opening(
         self: &Arc<Self>,
         slots: &Arc<Slots>,
@@ -265,7 +264,7 @@ impl PartitionSlot {
         Ok(())
     }
 
-    /// Closes the partition if it is open, and waits for an opening under way first.
+    /// Closes the partition if it is open; waits for an opening in progress first.
     pub(crate) async fn close(&self, slots: &Slots) -> Result<(), Fault> {
         let SlotState::Open(partition) = self.state.settled().await else { return Ok(()) };
         let closed = if partition.has_ended() { Ok(()) } else { partition.close().await };
@@ -277,7 +276,7 @@ impl PartitionSlot {
         closed
     }
 
-    /// Closes the partition if its index has nothing to do; returns whether it did.
+    /// Closes the partition if its index is idle; returns whether it did.
     pub(crate) async fn close_idle(&self, slots: &Slots) -> Result<bool, Fault> {
         let Some(partition) = self.current() else { return Ok(false) };
         match partition.close_idle().await? {
@@ -289,7 +288,7 @@ impl PartitionSlot {
         }
     }
 
-    /// Ends the use of the partition for good. When this returns it has no writer, and none will be opened.
+    /// Ends the use of the partition permanently. When this returns it has no writer, and none will be opened.
     pub(crate) async fn seal(&self, slots: &Slots) {
         #[cfg(feature = "planted-faults")]
         if partition::planted::is_planted(partition::planted::PlantedFault::OpeningIsMissed) {
@@ -298,7 +297,8 @@ impl PartitionSlot {
             }
             return;
         }
-        // Ends: an opening ends, and each of them is begun by a request that saw the container before it was dropped.
+        // Terminates: an opening ends, and each of them is started by a request that saw the container before it was
+        // dropped.
         loop {
             self.state.settled().await;
             let mut last = None;
@@ -314,7 +314,7 @@ impl PartitionSlot {
                 slots.open_count.fetch_sub(1, Ordering::Relaxed);
             }
             match last {
-                // Whatever the answer, the writer has ended then.
+                // Whatever the result, the writer has ended then.
                 SlotState::Open(partition) => drop(partition.close().await),
                 SlotState::Closed | SlotState::Opening | SlotState::Sealed | SlotState::Failed { .. } => {}
             }
@@ -322,7 +322,7 @@ impl PartitionSlot {
         }
     }
 
-    /// `partition` has ended: the slot is `next` unless somebody has opened or sealed it meanwhile.
+    /// Sets the slot to `next` after `partition` has ended, unless it was opened or sealed meanwhile.
     fn leave_open(&self, slots: &Slots, partition: &Arc<PhysicalPartition>, next: SlotState) {
         self.state.modify(|state| {
             let is_current = matches!(state, SlotState::Open(open) if Arc::ptr_eq(open, partition));
@@ -346,7 +346,7 @@ fn is_reopened(partition: &PhysicalPartition) -> bool {
     partition.has_ended()
 }
 
-/// An opening under way. If it panics, the slot has failed.
+/// An opening in progress. If it panics, the slot has failed.
 struct UnderWay {
     slot: Arc<PartitionSlot>,
     slots: Arc<Slots>,

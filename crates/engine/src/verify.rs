@@ -1,6 +1,6 @@
-//! The whole store checked against itself, offline: every row is derived again from the documents.
+//! Checks the whole store for consistency, offline: every row is derived again from the documents.
 //!
-//! Knows nothing of how rows came to be written; what is compared is told in `partition::audit`.
+//! The writing of rows is not known here; `partition::audit` describes what is compared.
 
 use crate::catalog::{CatalogState, Container};
 use kv::{Durability, Store, View};
@@ -13,18 +13,18 @@ use partition::{
 };
 use std::sync::Arc;
 
-/// A container as the catalog in a store has it.
+/// A container in the catalog of a store.
 #[derive(Clone, Debug)]
 pub struct StoredContainer {
     /// The container.
     pub container: Arc<Container>,
     /// Its partitions.
     pub partitions: Vec<PartitionSpec>,
-    /// Whether expiry rows have still to be written anew, since its default changed.
+    /// Whether expiry rows are still to be rewritten, since its default changed.
     pub expiry_pending: bool,
 }
 
-/// All containers of a store that no engine need have open.
+/// All containers of a store, which need not be open in an engine.
 pub async fn stored_containers(
     view: &View,
     computed_reader: ComputedReader,
@@ -38,7 +38,7 @@ pub async fn stored_containers(
     Ok(state.containers().map(stored).collect())
 }
 
-/// What was found in a store.
+/// The findings in a store.
 #[derive(Clone, Debug, Default)]
 pub struct Verification {
     /// One entry per container of the catalog.
@@ -47,32 +47,32 @@ pub struct Verification {
     pub strays: Vec<ContainerNumber>,
 }
 
-/// What was found in a container.
+/// The findings in a container.
 #[derive(Clone, Debug)]
 pub struct VerifiedContainer {
     /// Name of its database.
     pub database: String,
     /// Its name.
     pub name: String,
-    /// Documents, by the word of its partitions.
+    /// Documents, as counted by its partitions.
     pub documents: u64,
-    /// Disagreements between rows; empty if all is well.
+    /// Contradictions between rows; empty if there are none.
     pub findings: Vec<Finding>,
-    /// Disagreements between index and documents; empty if all is well.
+    /// Contradictions between index and documents; empty if there are none.
     pub index_findings: Vec<IndexFinding>,
-    /// Partitions whose index is not finished, and was not looked at.
+    /// Partitions whose index is not complete, and was not checked.
     pub unindexed: usize,
 }
 
 impl VerifiedContainer {
-    /// Whether nothing contradicts anything.
+    /// Whether there are no contradictions.
     pub fn is_sound(&self) -> bool {
         self.findings.is_empty() && self.index_findings.is_empty()
     }
 }
 
 impl Verification {
-    /// Whether nothing contradicts anything.
+    /// Whether there are no contradictions.
     pub fn is_sound(&self) -> bool {
         self.strays.is_empty() && self.containers.iter().all(VerifiedContainer::is_sound)
     }
@@ -80,9 +80,9 @@ impl Verification {
 
 /// Checks everything in a store that nobody else uses.
 ///
-/// The queries of computed properties are read by `computed_reader`, which must be the server's: else it would be another
-/// index that is checked. The rows are only read. The index is asked as a server would ask it: partitions are opened and closed, which may
-/// make anew what the last server did not bring to the disk.
+/// `computed_reader` parses the queries of computed properties; it must be the server's, otherwise another index would
+/// be checked. The rows are only read. The index is checked through partitions that are opened and closed as by a
+/// server, which may rebuild what the last server did not write to disk.
 pub async fn verify(
     store: &Store,
     computed_reader: ComputedReader,
@@ -106,7 +106,7 @@ pub async fn verify(
             partitions,
             expiry: match expiry_pending {
                 true => ExpiryRule::Pending,
-                // How far the last sweep came is not kept: a stale row may be of any second.
+                // The progress of the last sweep is not stored: an outdated row may have any second.
                 false => ExpiryRule::Settled { swept_second: 0 },
             },
         };
@@ -124,7 +124,7 @@ pub async fn verify(
     Ok(verification)
 }
 
-/// What the indexes of a container say wrongly, and how many say nothing yet.
+/// The errors in the indexes of a container, and the number of incomplete indexes.
 async fn verify_index(
     environment: &PartitionEnvironment,
     container: &Container,

@@ -1,4 +1,4 @@
-//! A page as it is put together: what is left out, what is given, where the next page goes on.
+//! Assembles a page: results to skip, results to return, and where the next page continues.
 
 use kv::KeyRange;
 use model::EffectiveRange;
@@ -7,10 +7,10 @@ use crate::found::{FoundRow, QueryRow};
 use crate::ranges;
 use crate::resume::{ANCHORS_MAX, After, POSITION_BYTES_MAX, Resume};
 
-/// Rows that room is made for at once.
+/// Rows for which space is reserved in advance.
 const ROWS_EXPECTED: usize = 16;
 
-/// See the file's head.
+/// A page in progress: its rows so far and the position reached.
 pub(crate) struct Assembly {
     pub(crate) rows: Vec<QueryRow>,
     /// Bytes of the rows.
@@ -18,28 +18,28 @@ pub(crate) struct Assembly {
     items_max: usize,
     bytes_max: usize,
     resume: Resume,
-    /// The keys of the range that is read, if that is not the one in which the page before ended.
+    /// The keys of the range that is read, if the previous page did not end in it.
     keys: Option<KeyRange>,
-    /// The last position that was given or left out, and before it the last others if it is too long to be kept.
+    /// The last position that was returned or skipped; preceded by earlier ones if it is too long to be kept.
     last: Vec<Vec<u8>>,
     has_more: bool,
 }
 
 impl Assembly {
     pub(crate) fn new(resume: Resume, items_max: usize, bytes_max: usize) -> Assembly {
-        // A page without room would never end.
+        // A page without space for a row would never end.
         let items_max = items_max.max(1);
         let rows = Vec::with_capacity(items_max.min(ROWS_EXPECTED));
         Assembly { rows, size: 0, items_max, bytes_max, resume, keys: None, last: Vec::new(), has_more: true }
     }
 
-    /// The range in which the page before ended.
+    /// The range in which the previous page ended.
     pub(crate) fn range(&self) -> Option<&EffectiveRange> {
         self.resume.range.as_ref()
     }
 
-    /// All ranges before this one are exhausted; positions are those of rows in it from now on. `keys` are those that a
-    /// continuation names, of a range that the page before did not end in.
+    /// Marks all ranges before this one as exhausted; positions now refer to rows of this range. `keys` are those that
+    /// a continuation names, for a range in which the previous page did not end.
     pub(crate) fn enter(&mut self, keys: Option<KeyRange>, is_resumed: bool) {
         if !is_resumed {
             self.last.clear();
@@ -51,18 +51,18 @@ impl Assembly {
         }
     }
 
-    /// Results still to be left out.
+    /// Results still to be skipped.
     pub(crate) fn offset(&self) -> u64 {
         self.resume.offset
     }
 
-    /// Results that the page still takes.
+    /// Number of results that still fit on the page.
     pub(crate) fn room(&self) -> usize {
         let limit = self.resume.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
         self.items_max.saturating_sub(self.rows.len()).min(limit)
     }
 
-    /// Bytes that the page still takes before its last row.
+    /// Bytes that still fit on the page before its last row.
     pub(crate) fn room_bytes(&self) -> usize {
         self.bytes_max.saturating_sub(self.size).max(1)
     }
@@ -72,7 +72,7 @@ impl Assembly {
         self.room() == 0 || self.size >= self.bytes_max
     }
 
-    /// Behind which position results are wanted; cut only as long as the page has not begun.
+    /// The position after which results are wanted; truncated only before the first result.
     pub(crate) fn after(&self) -> After {
         match self.last.last() {
             Some(last) => After::Position(last.clone()),
@@ -80,12 +80,12 @@ impl Assembly {
         }
     }
 
-    /// The position behind which results are wanted has become known.
+    /// Sets the resolved position after which results are wanted.
     pub(crate) fn settle(&mut self, position: Vec<u8>) {
         self.resume.after = After::Position(position);
     }
 
-    /// Takes the next result.
+    /// Adds the next result.
     pub(crate) fn push(&mut self, found: FoundRow) {
         debug_assert!(
             self.last.last().is_none_or(|last| *last < found.position),
@@ -103,13 +103,13 @@ impl Assembly {
         self.rows.push(found.row);
     }
 
-    /// Nothing up to this position is missing.
+    /// Records that nothing up to this position is missing.
     pub(crate) fn reach(&mut self, position: Vec<u8>) {
         if self.last.last().is_some_and(|last| *last >= position) {
             return;
         }
         if position.len() <= POSITION_BYTES_MAX {
-            // It is kept whole, and needs no other beside it.
+            // A position that is kept whole needs no anchors.
             self.last.clear();
         } else if self.last.len() >= ANCHORS_MAX {
             self.last.remove(0);
@@ -117,12 +117,12 @@ impl Assembly {
         self.last.push(position);
     }
 
-    /// There are no further results.
+    /// Records that there are no further results.
     pub(crate) fn end(&mut self) {
         self.has_more = false;
     }
 
-    /// The rows, and where to go on.
+    /// The rows, and where to continue.
     pub(crate) fn finish(self) -> (Vec<QueryRow>, Option<Resume>) {
         let is_done = !self.has_more || self.resume.limit == Some(0);
         let after = if self.last.is_empty() { self.resume.after } else { After::last_of(&self.last) };

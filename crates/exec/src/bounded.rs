@@ -1,4 +1,4 @@
-//! Work of several partitions for one page, a bounded number of them at a time.
+//! Work of several partitions for one page, with a limited number running concurrently.
 
 use eval::Meter;
 use model::Fault;
@@ -6,14 +6,14 @@ use std::pin::Pin;
 use std::task::Poll;
 use tokio::task::JoinSet;
 
-/// Partitions that work for one query at the same time.
+/// Partitions that work for one query concurrently.
 const PARTITIONS_AT_ONCE: usize = 8;
 
 /// The work of one partition.
 pub(crate) type PartWork<T> = Pin<Box<dyn Future<Output = Result<T, Fault>> + Send>>;
 
-/// Does all of the work and hands over what comes of it, in the order in which it is done. As long as the page is made
-/// on the thread of its request, the work shares that thread; elsewhere each part of it has a task of its own.
+/// Runs all work and passes on the results in the order of completion. While the page runs on the thread of its
+/// request, the work shares that thread; elsewhere each part has its own task.
 pub(crate) async fn for_each_done<T: Send + 'static>(
     meter: &Meter,
     mut waiting: impl Iterator<Item = PartWork<T>>,
@@ -41,7 +41,7 @@ pub(crate) async fn for_each_done<T: Send + 'static>(
     }
 }
 
-/// The first that is done of some that share a thread, as long as their work is not moved to another one.
+/// The first completed one of several futures on one thread, unless their work is moved to another thread.
 async fn first_of<T>(here: &mut Vec<PartWork<T>>, meter: &Meter) -> Option<Result<T, Fault>> {
     std::future::poll_fn(|context| {
         if here.is_empty() || !meter.is_inline() {
@@ -69,7 +69,7 @@ mod tests {
 
     const WORK: usize = 3 * PARTITIONS_AT_ONCE + 1;
 
-    /// Work that rests now and then, and the most of it that was under way at once.
+    /// Runs work that yields now and then; returns the maximum number that ran concurrently.
     async fn most_at_once(meter: &Meter, moves_at: Option<usize>) -> usize {
         let (under_way, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let begin = |number: usize| -> PartWork<usize> {

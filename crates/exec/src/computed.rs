@@ -1,4 +1,4 @@
-//! Computed properties: wherever a query says `c.name`, the expression behind the name takes its place.
+//! Computed properties: wherever a query refers to `c.name`, the name is replaced by its expression.
 //!
 //! A computed property hides a member of the document with its name. `SELECT *` shows documents as they are stored,
 //! without computed properties.
@@ -10,17 +10,17 @@ use value::Value;
 
 use crate::fault::refused;
 
-/// A name and the query whose value it stands for.
+/// The name of a computed property and the query that defines its value.
 pub type ComputedProperty = (String, Query);
 
-/// Puts computed properties in their places in a query whose first source is the container.
+/// Substitutes computed properties in a query whose first source is the container.
 pub(crate) fn insert(query: &mut Query, computed: &[ComputedProperty]) -> Result<(), Fault> {
     let computed: Vec<(&str, &Expression)> = computed
         .iter()
         .map(|(name, query)| Ok((&**name, value_of(name, query)?)))
         .collect::<Result<_, Fault>>()?;
     if let Order::Keys(keys) = &mut query.order {
-        // What an index has at the path is the member that the computed property hides.
+        // The index has at this path the member that the computed property hides.
         for key in keys {
             let top = key.path.as_ref().and_then(|path| path.segments().next());
             if top.is_some_and(|top| computed.iter().any(|(name, _)| *name == top)) {
@@ -37,7 +37,7 @@ fn value_of<'q>(name: &str, query: &'q Query) -> Result<&'q Expression, Fault> {
     query.plain_value().ok_or_else(odd)
 }
 
-/// The member of the document that an expression names, if it does.
+/// The member of the document that an expression refers to, if any.
 pub(crate) fn document_member(expression: &Expression) -> Option<&str> {
     if let Expression::Member(base, name) = expression {
         return is_document(base).then_some(name);
@@ -92,7 +92,7 @@ impl Insertion<'_> {
     }
 }
 
-/// Subqueries of a computed property fill slots behind the document; here they come behind all that is filled.
+/// Subqueries of a computed property use the slots after the document; here they use the slots after all slots in use.
 fn move_slots(place: &mut Expression, scope: usize, levels_left: usize) -> Result<(), Fault> {
     let levels_left = one_less(levels_left)?;
     if let Expression::Slot(slot) = place {

@@ -1,4 +1,4 @@
-//! A stable text of how a query is carried out, for tests and for people.
+//! A stable text of how a query is executed, for tests and for people.
 
 use eval::Meter;
 use model::Fault;
@@ -10,7 +10,7 @@ use crate::access::{self, AccessPath};
 use crate::program::{Input, Layer, Program, Shape};
 use crate::task::{OpenPart, Part};
 
-/// How a query is carried out over parts of partitions for a page of at most `items_max` rows: the access path of each
+/// How a query is executed over parts of partitions for a page of at most `items_max` rows: the access path of each
 /// part as it would be executed now, with the numbers that decided.
 pub async fn explain(
     program: &Program,
@@ -40,7 +40,7 @@ pub async fn explain(
             Input::Nothing => line(&mut text, "read nothing"),
         }
         for step in layer.query.to_string().lines() {
-            // What the layer before gives stands in the place of the container.
+            // The results of the layer below take the place of the container.
             match (layer.input, step) {
                 (Input::Rows, "from container") => line(&mut text, "from each result"),
                 (Input::Rows, "from elements of container") => {
@@ -68,7 +68,7 @@ fn write_path(text: &mut String, (open, path): (&OpenPart, &AccessPath<'_>), par
     lines.for_each(|rejected| line(text, &format!("  {rejected}")));
 }
 
-/// How the answers of partitions become one.
+/// How the results of partitions are merged.
 fn merge(layer: &Layer, is_last: bool) -> &'static str {
     match (layer.shape, &layer.query.order) {
         (Shape::Rows, Order::None) if is_last => "append ranges, rows by number",

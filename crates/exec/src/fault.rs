@@ -1,15 +1,15 @@
-//! What stops an evaluation, as the fault of a query.
+//! Maps faults of the evaluation to faults of a query.
 
 use eval::EvalFault;
 use model::{Fault, LimitFault, QueryFault};
 
-/// When a client may ask again whose query was stopped with the server: a restart takes about as long.
+/// Retry delay for a query that was stopped with the server: about the duration of a restart.
 const STOPPED_RETRY_MS: u64 = 1_000;
 
-/// When a client may ask again whose query found no memory.
+/// Retry delay for a query that found no memory.
 const BUSY_RETRY_MS: u64 = 1_000;
 
-/// Says whose fault it is: the query's, the bounds', or ours.
+/// Attributes the fault to the query, the bounds, or an internal error.
 pub fn query_fault(fault: EvalFault) -> Fault {
     match fault {
         EvalFault::MemoryExceeded { bytes_max } => QueryFault::MemoryExceeded { bytes_max }.into(),
@@ -32,12 +32,12 @@ pub fn query_fault(fault: EvalFault) -> Fault {
         | EvalFault::ComputedTooDeep { .. }
         | EvalFault::TooManyLayers { .. }
         | EvalFault::ContainerNotFirst) => QueryFault::Evaluation(fault).into(),
-        // Whoever breaks a query off begins it anew, so the second one is never told.
+        // The caller restarts a preempted query, so clients never see this fault.
         fault @ (EvalFault::OutsideGroup { .. } | EvalFault::Preempted) => Fault::Internal(fault.to_string()),
     }
 }
 
-/// A query that cannot be carried out as it stands.
+/// A query that cannot be executed as it is written.
 pub(crate) fn refused(fault: EvalFault) -> Fault {
     QueryFault::Evaluation(fault).into()
 }

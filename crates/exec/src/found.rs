@@ -1,4 +1,4 @@
-//! Results on their way to a page.
+//! Results before they become part of a page.
 
 use eval::Holding;
 use model::PartitionOrdinal;
@@ -18,13 +18,13 @@ pub enum QueryRow {
     Value(Value),
 }
 
-/// Bytes of a number, roughly, where its digits are not counted.
+/// Approximate bytes of a number whose digits are not counted.
 const NUMBER_BYTES: usize = 8;
-/// What a stored document takes beside its bytes.
+/// Bytes of a stored document in addition to its content.
 const DOCUMENT_BYTES: usize = 128;
 
 impl QueryRow {
-    /// Bytes of its text, roughly.
+    /// Approximate bytes of its text.
     pub(crate) fn size(&self) -> usize {
         match self {
             QueryRow::Document(stored) => stored.document.bytes().len(),
@@ -32,7 +32,7 @@ impl QueryRow {
         }
     }
 
-    /// Bytes it holds, roughly, or that it is too large.
+    /// Approximate bytes that it holds, or a fault if it is too large.
     pub(crate) fn weight(&self) -> Result<usize, eval::EvalFault> {
         match self {
             QueryRow::Document(stored) => Ok(stored.document.bytes().len() + DOCUMENT_BYTES),
@@ -41,7 +41,7 @@ impl QueryRow {
     }
 }
 
-/// Bytes of the text of a value, roughly.
+/// Approximate bytes of the text of a value.
 pub(crate) fn value_size(value: &Value) -> usize {
     text_size(value.as_ref(), WALK_DEPTH_MAX)
 }
@@ -65,12 +65,12 @@ fn text_size(value: ValueRef<'_>, levels_left: usize) -> usize {
     }
 }
 
-/// A result and where it stands.
+/// A result and its position.
 #[derive(Debug)]
 pub(crate) struct FoundRow {
     pub(crate) position: Vec<u8>,
     pub(crate) row: QueryRow,
-    /// Bytes of its text, roughly.
+    /// Approximate bytes of its text.
     pub(crate) size: usize,
 }
 
@@ -78,26 +78,25 @@ pub(crate) struct FoundRow {
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) rows: Vec<FoundRow>,
-    /// Whether there may be more behind.
     pub(crate) has_more: bool,
-    /// How far was looked: nothing up to here is missing.
+    /// Nothing up to this position is missing.
     pub(crate) reached: Vec<u8>,
-    /// The memory that the rows take.
+    /// The memory that the rows hold.
     pub(crate) holding: Holding,
 }
 
-/// What was done for a page. Counts are exact, times are measured.
+/// The work for a page. Counts are exact, times are measured.
 #[derive(Clone, Debug, Default)]
 pub struct QueryMetrics {
     /// Documents that were read.
     pub documents_read: u64,
     /// Their bytes.
     pub bytes_read: u64,
-    /// Rows that were given.
+    /// Rows that were returned.
     pub rows: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Of the documents read, those that an index had named.
+    /// The documents read that an index had found.
     pub documents_by_index: u64,
     /// Time in the index.
     pub index_time: Duration,
@@ -125,7 +124,7 @@ pub struct PartitionWork {
 }
 
 impl QueryMetrics {
-    /// Adds what was done elsewhere for the same page. Times of partitions that work at once add up too.
+    /// Adds work that was done elsewhere for the same page. Times of concurrent partitions are added too.
     pub fn add(&mut self, other: &QueryMetrics) {
         self.documents_read += other.documents_read;
         self.bytes_read += other.bytes_read;
@@ -141,7 +140,7 @@ impl QueryMetrics {
     }
 
     fn add_work(&mut self, work: PartitionWork) {
-        // A partition is mostly read in one go.
+        // A partition is usually read without interruption.
         match self.partitions.iter_mut().rev().find(|known| known.ordinal == work.ordinal) {
             Some(known) => {
                 known.documents += work.documents;
@@ -151,7 +150,6 @@ impl QueryMetrics {
         }
     }
 
-    /// Counts documents that were read.
     pub(crate) fn count_read(&mut self, open: &OpenPart, documents: &[StoredDocument], time: Duration) {
         let bytes = documents.iter().map(|stored| stored.document.bytes().len() as u64).sum::<u64>();
         let documents = documents.len() as u64;

@@ -1,26 +1,26 @@
-//! Queries on partitions: how rows are reached, what is made of them, how answers of several partitions are joined.
+//! Execution of queries on partitions: access paths, operators, and merging of the results of several partitions.
 //!
-//! Knows nothing of query text, HTTP, catalogs or access rights.
+//! Does not know query text, HTTP, catalogs or access rights.
 //!
-//! Every result has a *position*, a byte string whose order is the order of the results, and a page is the first so
-//! many results behind a position: for one partition, and by merging for all. So the order of a result never depends
-//! on how it was found.
+//! Every result has a *position*, a byte string whose order is the order of the results. A page is the first N results
+//! after a position: for one partition, and by merging for all. So the order of a result never depends on the access
+//! path.
 //!
-//! | file | holds |
+//! | file | contains |
 //! |---|---|
-//! | `position` | where a result stands |
-//! | `program` | a query made ready: layers, shapes, what it needs of documents (`needs`, `computed`) |
+//! | `position` | the position of a result |
+//! | `program` | a query prepared for execution: layers, shapes, what it needs of documents (`needs`, `computed`) |
 //! | `access` | access paths to a partition's documents as values, the choice between them, and how each is executed |
 //! | `source` | where a part is read: a live partition or one state of it |
-//! | `stream` | rows in the order of numbers, no further than they are wanted |
-//! | `select`, `collect` | all documents are looked at, the first results are kept; partitions are merged |
-//! | `picks` | documents that indexes have named in order, read when all parts are merged |
-//! | `merge`, `bounded` | streams of several partitions as one; work of a bounded number of partitions at a time |
+//! | `stream` | rows in the order of numbers or of an index, read only as far as they are wanted |
+//! | `select`, `collect` | all documents are read, the first results are kept; partitions are merged |
+//! | `picks` | documents that indexes have found in order, read after all parts are merged |
+//! | `merge`, `bounded` | merging streams of several partitions; a limited number of partitions working concurrently |
 //! | `page`, `assembly` | a page; offset, limit and size |
 //! | `ranges` | the order of rows without ORDER BY over several ranges |
-//! | `rank` | ranked queries made ordered ones |
-//! | `resume` | what a continuation says |
-//! | `explain` | how a query is carried out, as text: the access path of each part |
+//! | `rank` | rewrites ranked queries as ordered queries |
+//! | `resume` | the content of a continuation |
+//! | `explain` | how a query is executed, as text: the access path of each part |
 //! | `index_use` | the indexes that are used, and those that might help |
 
 mod access;

@@ -1,6 +1,6 @@
-//! Streams of several partitions as one: always the stream whose next row stands first.
+//! Merges the streams of several partitions: always takes the stream whose next row comes first.
 //!
-//! A binary heap of streams by their next places, which reads the places where they are: no position is copied.
+//! A binary heap of streams by their next positions; positions are compared in place, not copied.
 
 use model::Fault;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use crate::program::Layer;
 use crate::stream::{Stream, Wanted};
 use crate::task::{Seen, Task};
 
-/// Streams in the order of their next places.
+/// Streams in the order of their next positions.
 #[derive(Debug)]
 pub(crate) struct Merge {
     streams: Vec<Stream>,
-    /// Which streams are not exhausted: a heap, the first of which has the first place.
+    /// The streams that are not exhausted: a heap whose first entry has the first position.
     heap: Vec<usize>,
 }
 
@@ -29,23 +29,23 @@ impl Merge {
         merge
     }
 
-    /// The stream whose next row stands first; nothing if all are exhausted. After a change of it
-    /// [`first_changed`](Self::first_changed) is to be called.
+    /// The stream whose next row comes first; `None` if all are exhausted. After a change of it
+    /// [`first_changed`](Self::first_changed) must be called.
     pub(crate) fn first(&mut self) -> Option<&mut Stream> {
         self.heap.first().map(|at| &mut self.streams[*at])
     }
 
-    /// Which stream that is.
+    /// The index of that stream.
     pub(crate) fn first_at(&self) -> Option<usize> {
         self.heap.first().copied()
     }
 
-    /// A stream by its place among those that are merged.
+    /// A stream by its index.
     pub(crate) fn stream(&mut self, at: usize) -> &mut Stream {
         &mut self.streams[at]
     }
 
-    /// The next place of the first stream has changed.
+    /// Restores the heap after the next position of the first stream has changed.
     pub(crate) fn first_changed(&mut self) {
         if self.heap.first().is_some_and(|at| self.streams[*at].next_place().is_none()) {
             self.heap.swap_remove(0);
@@ -53,7 +53,7 @@ impl Merge {
         self.sink(0);
     }
 
-    /// Moves what is at a place of the heap down to where it belongs.
+    /// Moves an entry of the heap down to its place.
     fn sink(&mut self, mut at: usize) {
         loop {
             let mut first = at;
@@ -75,15 +75,15 @@ impl Merge {
     }
 }
 
-/// What was read of streams before they are merged.
+/// What was read from streams before they are merged.
 #[derive(Debug, Default)]
 pub(crate) struct FirstFill {
     pub(crate) seen: Vec<Seen>,
     pub(crate) metrics: QueryMetrics,
 }
 
-/// Reads, a bounded number at a time, the streams that have not come further than `begun_at`: no row can be given before
-/// each of them has. So nothing is read that would not be read one after the other, and a single stream is left alone.
+/// Reads concurrently, with a limit, the streams that are still at `begun_at`: no row can be returned before each of
+/// them has advanced. So nothing is read that would not be read sequentially. A single stream is not read here.
 pub(crate) async fn fill_first(
     task: &Arc<Task>,
     streams: &mut Vec<Stream>,
@@ -111,7 +111,7 @@ pub(crate) async fn fill_first(
     Ok(done)
 }
 
-/// A stream that has come further than where it began.
+/// A stream that has advanced beyond its start.
 struct Filled {
     stream: Stream,
     seen: Option<Seen>,

@@ -1,7 +1,7 @@
-//! What a query needs of a document: its own members, or the system properties that are not stored with it.
+//! What a query needs of a document: its own members, or also the system properties, which are not stored with it.
 //!
-//! Most filters look at ordinary members alone and are evaluated on the stored bytes. A document is extended only for
-//! what looks at a system property or takes the whole document as a value, and only when it has come so far.
+//! Most filters refer to ordinary members only and are evaluated on the stored bytes. A document is extended only for
+//! an expression that refers to a system property or to the whole document, and only when that expression is evaluated.
 
 use eval::EXPRESSION_DEPTH_MAX;
 use plan::ADDED_PROPERTIES;
@@ -16,12 +16,12 @@ use crate::computed::{document_member, is_document};
 pub(crate) struct Needs {
     /// To make rows and to filter them.
     pub(crate) to_filter: bool,
-    /// For what is made of rows that passed.
+    /// For the results of rows that passed.
     pub(crate) to_finish: bool,
 }
 
 impl Needs {
-    /// What a query needs whose first source is the container. Documents that it gives as they are need nothing.
+    /// What a query needs whose first source is the container. Documents that are returned unchanged need nothing.
     pub(crate) fn of(query: &Query, gives_documents: bool) -> Needs {
         let has_document =
             matches!(query.sources.first(), Some(Source::Container { path }) if path.is_empty());
@@ -33,7 +33,7 @@ impl Needs {
         Needs { to_filter, to_finish }
     }
 
-    /// In words, for an explanation.
+    /// As text, for an explanation.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Needs { to_filter: true, .. } => "with system properties",
@@ -45,7 +45,7 @@ impl Needs {
     }
 }
 
-/// Whether the projection is the document itself, which then need not be made anew.
+/// Whether the projection is the document itself, which is then not rebuilt.
 pub(crate) fn gives_documents(query: &Query) -> bool {
     let is_document = match &query.projection {
         Projection::Row(slot) => *slot == SlotId::DOCUMENT,
@@ -56,7 +56,7 @@ pub(crate) fn gives_documents(query: &Query) -> bool {
     is_document && is_root && query.grouping.is_none() && !query.distinct
 }
 
-/// Looks for system properties; at the end of its levels it finds some, since that is never wrong.
+/// Finds system properties; at the maximum depth it assumes that there are some, which is never wrong.
 struct Look {
     has_document: bool,
 }
@@ -112,7 +112,7 @@ impl Look {
         }
     }
 
-    /// At groups and order.
+    /// In grouping and order.
     fn at_folding(&self, query: &Query, levels_left: usize) -> bool {
         let any = |parts: &[Expression]| parts.iter().any(|part| self.at(part, levels_left));
         let ordered = match &query.order {
@@ -131,7 +131,7 @@ impl Look {
     }
 }
 
-/// Whether a function asks no more of a document than what kind of value it is.
+/// Whether a function depends only on the kind of its argument.
 fn only_asks_for_kind(function: Function) -> bool {
     matches!(
         function,

@@ -1,4 +1,4 @@
-//! A page of a query: streamed where the order of numbers is asked for, selected otherwise.
+//! A page of a query: streamed if rows come in the order of numbers or of an index, selected otherwise.
 
 use eval::{Meter, QueryMemory};
 use model::{Ambient, DocumentNumber, Fault, Lsn, PartitionOrdinal};
@@ -23,35 +23,36 @@ use crate::select::{self, LayerRow};
 use crate::stream::{Stream, Wanted};
 use crate::task::{OpenPart, Part, QueryBounds, Task};
 
-/// Results to be left out that are collected together with those of the page; more are passed over by themselves,
-/// which holds their positions alone.
+/// Results to be skipped that are collected together with those of the page; more are skipped in a separate step that
+/// holds only their positions.
 const OFFSET_HELD_MAX: u64 = 1000;
-/// Results that are passed over at a time.
+/// Results that are skipped in one step.
 const OFFSET_STEP_MAX: u64 = 100_000;
 
-/// Documents that are read at a time where indexes have named them in order.
+/// Documents that are read in one call after indexes have found them in order.
 const PICKS_AT_A_TIME: usize = 16;
-/// Most documents that are named before the first of them is read.
+/// Maximum number of documents that are found before the first of them is read.
 const PICKS_MAX: usize = 128;
-/// The part of a stream's share of the rows that its index names at a time: what is named in vain has been walked to.
+/// Divisor of a stream's share of the rows: its index finds this fraction at a time, since documents found in vain cost
+/// a walk.
 const SHARE_PARTS: usize = 2;
 
-/// What a page is wanted of.
+/// The request for a page.
 #[derive(Clone, Debug)]
 pub struct PageRequest {
     /// The query.
     pub program: Arc<Program>,
-    /// Most rows of the page.
+    /// Maximum number of rows of the page.
     pub items_max: usize,
     /// Bytes of rows after which the page ends.
     pub bytes_max: usize,
-    /// Where to go on; nothing for the first page.
+    /// Where to continue; `None` for the first page.
     pub resume: Option<Resume>,
     /// Bounds of the work.
     pub bounds: QueryBounds,
-    /// The memory of all queries.
+    /// The memory shared by all queries.
     pub memory: Arc<QueryMemory>,
-    /// The parts of partitions that are asked.
+    /// The parts of partitions that are read.
     pub parts: Vec<Part>,
 }
 
@@ -60,26 +61,25 @@ pub struct PageRequest {
 pub struct Page {
     /// The rows.
     pub rows: Vec<QueryRow>,
-    /// Where to go on, if there may be more.
+    /// Where to continue, if there may be more.
     pub resume: Option<Resume>,
     /// The partitions that were read, and their states.
     pub seen: Vec<(PartitionOrdinal, Lsn)>,
-    /// What was done.
+    /// The work that was done.
     pub metrics: QueryMetrics,
 }
 
-/// Makes a page of a query over parts of partitions. An index that is damaged is not asked again for this page; the
-/// partition makes it anew.
+/// Makes a page of a query over parts of partitions. A damaged index is not used again for this page; the partition
+/// rebuilds it.
 ///
-/// A page whose meter says that it is due waits to be polled elsewhere; one that was broken off fails, and is to be
-/// begun anew.
+/// A page whose meter says that it is due waits to be polled elsewhere. A preempted page fails and must be restarted.
 pub async fn page(
     request: Arc<PageRequest>,
     ambient: Arc<dyn Ambient>,
     meter: Arc<Meter>,
 ) -> Result<Page, Fault> {
     match attempt(&request, Arc::clone(&ambient), Arc::clone(&meter), true).await {
-        // Boxed: hardly ever needed.
+        // Boxed: rarely needed.
         Err(fault) if is_damage(&fault) => Box::pin(attempt(&request, ambient, meter, false)).await,
         page => page,
     }
@@ -118,7 +118,7 @@ async fn attempt(
     Ok(Page { rows, resume, seen, metrics })
 }
 
-/// A page that is being made.
+/// A page in progress.
 struct Work {
     task: Arc<Task>,
     assembly: Assembly,
@@ -126,28 +126,28 @@ struct Work {
     metrics: QueryMetrics,
 }
 
-/// How streams share in what is wanted.
+/// How the wanted rows are distributed over streams.
 #[derive(Clone, Copy)]
 struct Share {
     streams: usize,
-    /// Documents to be picked at least, where those before gave too few rows.
+    /// Minimum number of documents to pick, if earlier picks gave too few rows.
     picks: usize,
 }
 
 impl Share {
-    /// Documents to be picked where so many rows are wanted.
+    /// Number of documents to pick for this number of rows.
     fn picks_of(self, rows: usize) -> usize {
         rows.max(self.picks).min(PICKS_MAX)
     }
 
-    /// Documents that each stream names at a time.
+    /// Number of documents that each stream finds at a time.
     fn named_of(self, rows: usize) -> usize {
         let picks = self.picks_of(rows);
         if self.streams > 1 { (picks / self.streams / SHARE_PARTS).max(1) } else { picks }
     }
 }
 
-/// What the outermost layer reads.
+/// The input of the outermost layer.
 enum Feed {
     Partitions(Vec<Arc<OpenPart>>),
     Rows(Vec<LayerRow>),
@@ -170,7 +170,7 @@ impl Work {
                 open.push(part);
             }
         }
-        // Held until the page is made: the rows of the layer below count as memory all the time.
+        // Held until the page is complete: the rows of the layer below are accounted all the time.
         let mut holding = self.task.budget.holding();
         let mut feed = Feed::Partitions(open);
         for layer in inner {
@@ -198,7 +198,7 @@ impl Work {
         self.select(last, &feed).await
     }
 
-    /// Streams of all parts in the order of the layer, if their indexes have it and to sort is not cheaper.
+    /// Streams of all parts in the order of the layer, if their indexes have it and sorting is not cheaper.
     async fn ordered_streams(
         &mut self,
         layer: &Layer,
@@ -267,10 +267,10 @@ impl Work {
         }
     }
 
-    /// Fills the page from one range after the other.
+    /// Fills the page range by range.
     async fn ranges(&mut self, layer: &Layer, parts: &[Part]) -> Result<(), Fault> {
         if let ([part], None) = (parts, self.assembly.range()) {
-            // Most queries: nothing is to be put in order or cut.
+            // The usual case: nothing is sorted or truncated.
             let after = self.assembly.after().settled(|_| None);
             self.assembly.enter(ranges::keys(part), true);
             if self.stream(layer, vec![Stream::new(&self.task, part.clone(), &after)]).await? {
@@ -286,11 +286,11 @@ impl Work {
             if range.parts.iter().all(|part| part.source.documents() == 0) {
                 continue;
             }
-            // A full page goes on behind its last row, so that what is inserted there meanwhile is given.
+            // A full page continues after its last row, so that rows inserted there meanwhile are returned.
             if self.assembly.is_full() {
                 return Ok(());
             }
-            // Most partitions have none of a rare value. What is looked for is known from the first one on.
+            // Most partitions have no document with a rare value. The needles are known after the first partition.
             needles = needles.or_else(|| task.needles());
             if let ([part], Some(needles)) = (&*range.parts, &mut needles)
                 && let Some(seen) = part.seen_without(needles)
@@ -298,7 +298,7 @@ impl Work {
                 self.seen.push(seen);
                 continue;
             }
-            // Positions of unordered rows are short, so they are never cut.
+            // Positions of unordered rows are short, so they are never truncated.
             let after = if range.is_resumed { self.assembly.after().settled(|_| None) } else { Vec::new() };
             let streams = range.parts.iter().map(|part| Stream::new(&task, part.clone(), &after)).collect();
             self.assembly.enter(range.keys(), range.is_resumed);
@@ -359,7 +359,7 @@ impl Work {
         }
     }
 
-    /// The documents that come first, as many as may be wanted, as far as indexes name them. None of them is read.
+    /// The first documents, as many as may be wanted, as far as indexes have found them. None of them is read.
     async fn pick(
         &mut self,
         layer: &Layer,
@@ -386,7 +386,7 @@ impl Work {
         Ok(picks)
     }
 
-    /// Reads documents that come first and takes their rows; tells whether it has looked at all of them.
+    /// Reads the first documents and adds their rows; returns whether all of them were processed.
     async fn take_picks(
         &mut self,
         layer: &Layer,
@@ -432,28 +432,28 @@ impl Work {
             self.metrics.evaluation_time += begun.elapsed();
         }
         let is_full = self.assembly.is_full();
-        // A page that is nearly made need not let others go first.
+        // A page that is nearly complete does not yield.
         if !is_full {
             task.rest().await?;
         }
         Ok(!is_full || layer.has_one_row())
     }
 
-    /// Where a stream has come, if it is time to give what there is. A page that got nowhere would be asked for again
-    /// and again.
+    /// The position that a stream has reached, if it is time to return the rows so far. A page without progress would
+    /// be requested again and again.
     fn place_if_late(&self, stream: &Stream, begun_at: &[u8]) -> Option<Vec<u8>> {
         let place = stream.next_place().filter(|place| *place > begun_at)?;
         self.task.is_late().then(|| place.to_vec())
     }
 
-    /// How much the page still takes from streams.
+    /// How much the page still needs from streams.
     fn wanted(&self, share: Share) -> Wanted {
         let offset = usize::try_from(self.assembly.offset().min(OFFSET_HELD_MAX)).unwrap_or(usize::MAX);
         let rows = self.assembly.room().saturating_add(offset);
         Wanted { rows, bytes: self.assembly.room_bytes(), named: share.named_of(rows) }
     }
 
-    /// Finds the whole of a position that was cut, by the documents that are still there.
+    /// Resolves a truncated position by means of the documents that still exist.
     async fn settle(&mut self, layer: &Layer, feed: &Feed) -> Result<(), Fault> {
         let After::Cut { anchors, .. } = self.assembly.after() else {
             return Ok(());
@@ -481,7 +481,7 @@ impl Work {
         Ok(())
     }
 
-    /// Positions of the rows of the document that an anchor names.
+    /// Positions of the rows of the document that an anchor refers to.
     async fn positions_at(
         &self,
         layer: &Layer,

@@ -1,4 +1,4 @@
-//! Documents that indexes have named in the order of a query, merged over all parts: only now they are read.
+//! Documents that indexes have found in the order of a query, merged over all parts. They are read only now.
 
 use model::{DocumentNumber, Fault};
 use plan::StoredDocument;
@@ -10,18 +10,17 @@ use crate::found::QueryMetrics;
 use crate::program::Check;
 use crate::task::OpenPart;
 
-/// A document that an index has named.
+/// A document that an index has found.
 #[derive(Debug)]
 pub(crate) struct Named {
     pub(crate) open: Arc<OpenPart>,
     pub(crate) number: DocumentNumber,
-    /// The codes of its sort keys.
     pub(crate) codes: Codes,
-    /// What is left to be found out of it.
+    /// What is still to be checked on it.
     pub(crate) check: Check,
 }
 
-/// A document that is next in the order of all parts.
+/// The next document in the order of all parts.
 #[derive(Debug)]
 pub(crate) struct Pick {
     /// The stream it comes from.
@@ -29,7 +28,7 @@ pub(crate) struct Pick {
     pub(crate) named: Named,
 }
 
-/// Reads documents, those of one part together. One that is not there any more is missing in its place.
+/// Reads documents, grouped by part. A document that no longer exists is `None`.
 pub(crate) async fn read(
     picks: &[Pick],
     metrics: &mut QueryMetrics,

@@ -13,23 +13,23 @@
 //! Positions of rows without an order are compared inside a range; ranges are read one after the other, by their lower
 //! bounds (`ranges`). All other positions, and those of the rows of a nested query, are compared over all ranges.
 //!
-//! Numbers are big-endian; `row` counts the rows of one document. Where rows come from another query instead of
-//! documents, their positions there stand in the place of the number, never complemented. No key code is the beginning
-//! of another, so codes can be joined.
+//! Numbers are big-endian; `row` counts the rows of one document. If the input of a query is another query
+//! instead of documents, the positions of the input rows replace the number and are never complemented. No key code is
+//! a prefix of another, so codes can be concatenated.
 
 use eval::{EvalFault, MatchedRow};
 use plan::StoredDocument;
 use plan::query::{Order, SortKey};
 use value::{encode_key, encode_key_descending, encode_undefined};
 
-/// What a row was made of.
+/// The origin of a row.
 #[derive(Clone, Copy)]
 pub(crate) struct Item<'a> {
-    /// Where it stands among its like; all of one query have the same length.
+    /// Decides between rows with equal keys; of the same length for all rows of one query.
     pub(crate) tie: &'a [u8],
     /// The document, if it is one.
     pub(crate) stored: Option<&'a StoredDocument>,
-    /// The codes of its sort keys, where an index has told them.
+    /// The codes of its sort keys, if an index has provided them.
     pub(crate) keys: Option<&'a [u8]>,
 }
 
@@ -62,11 +62,11 @@ pub(crate) fn write_row(
     Ok(())
 }
 
-/// The number of the document whose row stands at a place, or came from there.
+/// The number of the document of the row at a position or origin.
 pub(crate) fn number_of(order: &Order, place: &[u8]) -> Option<u64> {
     let (rest, _) = place.split_last_chunk::<4>()?;
     let number = u64::from_be_bytes(*rest.last_chunk::<8>()?);
-    // An origin is a number and a row, and nothing more.
+    // An origin consists only of a number and a row.
     let is_turned = match order {
         Order::Keys(keys) => rest.len() > 8 && keys.first().is_some_and(SortKey::is_backwards),
         Order::None | Order::Rank(_) => false,
@@ -74,7 +74,7 @@ pub(crate) fn number_of(order: &Order, place: &[u8]) -> Option<u64> {
     Some(if is_turned { !number } else { number })
 }
 
-/// Writes where a row comes from: its place without regard to any order.
+/// Writes the origin of a row: its position regardless of any order.
 pub(crate) fn write_origin(row: MatchedRow<'_>, item: Item<'_>, out: &mut Vec<u8>) {
     out.clear();
     out.extend_from_slice(item.tie);

@@ -1,7 +1,8 @@
-//! A query made ready: computed properties in their places, layers apart, each layer's way of working decided.
+//! A query prepared for execution: computed properties are substituted, layers are separated, and the shape of each
+//! layer is determined.
 //!
 //! `FROM (SELECT … FROM c)` makes two layers: the innermost reads documents, each other one reads the results of the
-//! one below it. Knows nothing of partitions.
+//! one below it. Does not know partitions.
 
 use eval::{Context, EvalFault, MatchedRow, for_each_match, for_each_row};
 use model::{Encoder, Fault};
@@ -17,10 +18,10 @@ use crate::fault::{query_fault, refused};
 use crate::found::QueryRow;
 use crate::needs::{Needs, gives_documents};
 
-/// Most layers of queries in the first source of each other.
+/// Maximum number of nested layers.
 const LAYERS_MAX: usize = 64;
 
-/// A query made ready.
+/// A query prepared for execution.
 #[derive(Debug)]
 pub struct Program {
     /// The innermost one first; at least one.
@@ -31,7 +32,7 @@ pub struct Program {
 /// One query of a chain.
 #[derive(Debug)]
 pub(crate) struct Layer {
-    /// Its first source, if it has one, is what the layer reads.
+    /// Its first source, if it has one, is the input of the layer.
     pub(crate) query: Arc<Query>,
     pub(crate) input: Input,
     pub(crate) shape: Shape,
@@ -40,33 +41,33 @@ pub(crate) struct Layer {
     pub(crate) gives_documents: bool,
 }
 
-/// What a layer reads.
+/// The input of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
     /// Documents of the container.
     Documents,
     /// Results of the layer below.
     Rows,
-    /// Nothing: its sources, if any, make their rows by themselves.
+    /// Nothing: its sources, if any, produce their rows themselves.
     Nothing,
 }
 
-/// What results are, which decides how they are kept apart and in which order they come.
+/// The kind of results, which determines their identity and order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Rows, by number or by keys.
     Rows,
-    /// Different results, by hash.
+    /// Distinct results, by hash.
     Distinct,
-    /// Different results, by the keys of their first rows.
+    /// Distinct results, by the keys of their first rows.
     DistinctOrdered,
-    /// Groups by hash, of which a page needs no others than its own.
+    /// Groups by hash; a page needs only its own.
     Groups,
-    /// Groups that must all be known before the first can be given.
+    /// Groups that must all be known before the first can be returned.
     AllGroups,
 }
 
-/// What is left to be found out of a document that was read.
+/// What is still to be checked on a document that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Check {
     /// Whether it passes the filter.
@@ -76,7 +77,7 @@ pub(crate) enum Check {
 }
 
 impl Program {
-    /// Makes a query ready.
+    /// Prepares a query.
     pub fn new(
         query: Arc<Query>,
         computed: &[ComputedProperty],
@@ -124,7 +125,7 @@ pub fn digest(query: &Query, computed: &[ComputedProperty]) -> [u8; 32] {
     Sha256::digest(out.finish()).into()
 }
 
-/// Takes the query out of the first source, which then reads what that query gives.
+/// Removes the query from the first source, which then reads the results of that query.
 fn take_first_query(query: &mut Arc<Query>) -> Option<Query> {
     let replacement = match query.sources.first()? {
         Source::Rows(_) => Source::Container { path: Vec::new() },
@@ -170,8 +171,8 @@ impl Layer {
         Ok(Layer { shape: shape(&query), query, input, needs, gives_documents })
     }
 
-    /// Calls `visit` for every row that a stored document gives and that passes the filter; what is left to be checked of the
-    /// document comes with it.
+    /// Calls `visit` for every row of a stored document that passes the filter; `check` says what is still to be
+    /// checked.
     pub(crate) fn for_each_match(
         &self,
         context: &Context<'_>,
@@ -197,7 +198,7 @@ impl Layer {
         self.for_each_row(context, extended.root(), number, check, visit)
     }
 
-    /// The same for a value that stands in the place of a document.
+    /// The same for a value in place of a document.
     pub(crate) fn for_each_row(
         &self,
         context: &Context<'_>,
@@ -214,7 +215,7 @@ impl Layer {
         end.map(|_| ()).map_err(query_fault)
     }
 
-    /// What is made of a row; nothing if it vanishes.
+    /// The result of a row; `None` if it is undefined.
     pub(crate) fn result(
         &self,
         row: MatchedRow<'_>,
@@ -229,7 +230,7 @@ impl Layer {
         }
     }
 
-    /// Whether a document gives one row at most.
+    /// Whether a document gives at most one row.
     pub(crate) fn has_one_row(&self) -> bool {
         matches!(self.query.sources[..], [Source::Container { .. }])
     }

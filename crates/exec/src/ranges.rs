@@ -1,11 +1,11 @@
 //! The order of rows without ORDER BY: ranges by their lower bounds, inside a range documents by number.
 //!
-//! Ranges are read one after the other, so a range is not opened before all ranges in front of it are exhausted.
+//! Ranges are read one after the other; a range is opened only after all previous ranges are exhausted.
 //!
 //! A continuation names the bounds of the range it stopped in, not the partition. If that range was split meanwhile,
-//! the parts of its children are merged by number until it is exhausted, which gives the rows that the undivided range
-//! would have given. So a range is cut anew only where no row of it was given yet, and a resumed query repeats no row
-//! and misses none.
+//! the parts of its children are merged by number until it is exhausted, which gives the rows that the unsplit range
+//! would have given. So new bounds apply only to ranges of which no row was returned yet, and a resumed query repeats
+//! and misses no row.
 
 use kv::KeyRange;
 use model::{EffectiveKey, EffectiveRange};
@@ -14,15 +14,15 @@ use std::borrow::Cow;
 
 use crate::task::{Part, PartScope};
 
-/// Longest bound that a continuation carries. No hash of a partition key is that long, so a bound that is cut here
-/// separates the same documents.
+/// Longest bound that a continuation contains. No hash of a partition key is that long, so a bound that is truncated
+/// here separates the same documents.
 pub(crate) const BOUND_BYTES_MAX: usize = 250;
 
 /// Parts that are read together, merged by number.
 #[derive(Debug)]
 pub(crate) struct Range<'p> {
     pub(crate) parts: Cow<'p, [Part]>,
-    /// Whether the page before ended in it.
+    /// Whether the previous page ended in it.
     pub(crate) is_resumed: bool,
 }
 
@@ -31,14 +31,14 @@ impl<'p> Range<'p> {
         Range { parts: Cow::Borrowed(std::slice::from_ref(part)), is_resumed: false }
     }
 
-    /// The keys that a continuation names; nothing where the range is that of the continuation before.
+    /// The keys that a continuation names; `None` if the range is that of the previous continuation.
     pub(crate) fn keys(&self) -> Option<KeyRange> {
         if self.is_resumed { None } else { self.parts.first().and_then(keys) }
     }
 }
 
-/// The keys that a continuation names for a range of one part; nothing for a logical partition, which its context
-/// names.
+/// The keys that a continuation names for a range of one part; `None` for a logical partition, which is part of the
+/// continuation's context.
 pub(crate) fn keys(part: &Part) -> Option<KeyRange> {
     match part.scope {
         PartScope::Logical(_) => None,
@@ -46,7 +46,7 @@ pub(crate) fn keys(part: &Part) -> Option<KeyRange> {
     }
 }
 
-/// The ranges of some parts in their order, without those that lie before the range where a continuation stopped.
+/// The ranges of some parts in their order, without those before the range where a continuation stopped.
 pub(crate) fn in_order<'p>(parts: &'p [Part], resumed: Option<&EffectiveRange>) -> Vec<Range<'p>> {
     let mut sorted: Vec<&Part> = parts.iter().collect();
     sorted.sort_by(|left, right| left.keys.start.cmp(&right.keys.start));
@@ -64,7 +64,7 @@ pub(crate) fn in_order<'p>(parts: &'p [Part], resumed: Option<&EffectiveRange>) 
     ranges
 }
 
-/// The bounds that a continuation carries for a range of keys.
+/// The bounds that a continuation contains for a range of keys.
 pub(crate) fn bounds(keys: &KeyRange) -> EffectiveRange {
     let cut = |key: &[u8]| EffectiveKey::from_bytes(&key[..key.len().min(BOUND_BYTES_MAX)]);
     let EffectiveRange { min, max } = keyspace::hashes_of(keys);
@@ -72,7 +72,7 @@ pub(crate) fn bounds(keys: &KeyRange) -> EffectiveRange {
 }
 
 impl Part {
-    /// What of the part lies in a range of hashes.
+    /// The section of the part inside a range of hashes.
     fn within(&self, hashes: &EffectiveRange) -> Option<Part> {
         if let PartScope::Logical(_) = self.scope {
             let is_inside = hashes.contains(&keyspace::hashes_of(&self.keys).min);

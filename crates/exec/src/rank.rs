@@ -1,11 +1,11 @@
-//! `ORDER BY RANK` made an ordinary order.
+//! Rewrites `ORDER BY RANK` as an ordinary order.
 //!
-//! A score of a text depends on all documents, and the rank of a score on all scores. Both are found out by queries of
-//! their own, one after the other, and put into the query as constants: then every row's place is an expression of the
-//! row alone, and pages, partitions and continuations work as for any other order.
+//! A text score depends on all documents, and the rank of a score on all scores. Both are determined by separate
+//! queries, one after the other, and substituted as constants. Then the sort key of a row is an expression of the row
+//! alone, and pages, partitions and continuations work as for any other order.
 //!
-//! Ranks are fused as clients do it that merge by themselves: each score's best rows are taken, equal scores share a
-//! rank, and a row has the sum of weight / (60 + rank). A negative weight turns its score around.
+//! Ranks are fused as in clients that merge themselves: each score's best rows are taken, equal scores share a rank,
+//! and a row has the sum of weight / (60 + rank). A negative weight reverses its score.
 
 use plan::query::{
     Aggregate, AggregateKind, BinaryOperator, Expression, Function, Grouping, Order, Projection, Query,
@@ -14,14 +14,14 @@ use plan::query::{
 use std::collections::BTreeSet;
 use value::{Value, ValueRef};
 
-/// Rows of each score that take part at least, however few are wanted.
+/// Minimum number of rows of each score that are candidates, however few rows are wanted.
 const CANDIDATES_MIN: u64 = 120;
-/// How much the first ranks are drawn together.
+/// Constant of the fusion that reduces the differences between the first ranks.
 const FUSION_OFFSET: i64 = 60;
 /// The score of a row without a vector.
 const NO_VECTOR: f64 = -1.79769e308;
 
-/// The query for what text scores must know of all documents; nothing where there are no text scores.
+/// The query for the statistics over all documents that text scores need; `None` without text scores.
 pub fn statistics_query(query: &Query, ranking: &Ranking) -> Option<Query> {
     let mut aggregates =
         vec![Aggregate { kind: AggregateKind::Count, argument: Expression::Constant(Value::Int64(1)) }];
@@ -40,8 +40,7 @@ pub fn statistics_query(query: &Query, ranking: &Ranking) -> Option<Query> {
     Some(one_row(query, None, aggregates, Expression::Array(numbers)))
 }
 
-/// The scores as expressions of a row, the better one always the larger. `statistics` is what
-/// [`statistics_query`] gave.
+/// The scores as expressions of a row, larger is better. `statistics` is the result of [`statistics_query`].
 pub fn scores(ranking: &Ranking, statistics: Option<ValueRef<'_>>) -> Vec<Expression> {
     let mut numbers = statistics.into_iter().flat_map(ValueRef::elements);
     let mut next = || numbers.next().map_or(Value::Int64(0), ValueRef::to_value);
@@ -69,7 +68,7 @@ pub fn scores(ranking: &Ranking, statistics: Option<ValueRef<'_>>) -> Vec<Expres
     scores
 }
 
-/// The query for the scores of all rows that pass the filter; nothing where one score orders by itself.
+/// The query for the scores of all rows that pass the filter; `None` if a single score gives the order.
 pub fn scores_query(query: &Query, scores: &[Expression]) -> Option<Query> {
     if scores.len() < 2 {
         return None;
@@ -79,7 +78,7 @@ pub fn scores_query(query: &Query, scores: &[Expression]) -> Option<Query> {
     Some(one_row(query, query.filter.clone(), list, Expression::Aggregate(0)))
 }
 
-/// The query in an ordinary order. `rows` is what [`scores_query`] gave.
+/// The query with an ordinary order. `rows` is the result of [`scores_query`].
 pub fn ordered(
     query: &Query,
     ranking: &Ranking,
@@ -118,7 +117,7 @@ fn fused(query: &Query, ranking: &Ranking, scores: Vec<Expression>, rows: ValueR
     terms.reduce(|sum, term| binary(BinaryOperator::Add, sum, term)).unwrap_or(Expression::Undefined)
 }
 
-/// Rows that are among the best of some score.
+/// Rows that are among the best of any score.
 fn candidates(query: &Query, rows: &[Vec<f64>], weights: &[f64]) -> BTreeSet<usize> {
     let count = match query.limit {
         Some(limit) => query.offset.saturating_add(limit).saturating_mul(2).max(CANDIDATES_MIN),
@@ -138,7 +137,7 @@ fn candidates(query: &Query, rows: &[Vec<f64>], weights: &[f64]) -> BTreeSet<usi
     candidates
 }
 
-/// The text and the terms of a `FullTextScore`; terms may also come as one list.
+/// The text and the terms of a `FullTextScore`; terms may also be given as one list.
 fn text_score(score: &Expression) -> Option<(&Expression, Vec<Expression>)> {
     let Expression::Call(Function::FullTextScore, arguments) = score else {
         return None;
@@ -154,7 +153,7 @@ fn text_score(score: &Expression) -> Option<(&Expression, Vec<Expression>)> {
     Some((text, terms))
 }
 
-/// A list of expressions, as a constant where it is one.
+/// A list of expressions; a constant if all of them are.
 fn list(elements: Vec<Expression>) -> Expression {
     let constants = elements.iter().map(|element| {
         let Expression::Constant(value) = element else {

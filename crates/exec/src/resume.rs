@@ -1,23 +1,23 @@
-//! Where a query goes on: what a continuation says.
+//! Where a query continues: the content of a continuation.
 //!
 //! ```text
-//! version:1 = 2 · fixed time:8 · results to leave out:8 · results to give:8 (all bits set for no limit)
+//! version:1 = 2 · fixed time:8 · results to skip:8 · results to return:8 (all bits set for no limit)
 //!   · length:1 · lower bound of hashes · length:1 · upper bound (both empty: positions are not of one range)
-//!   · kind:1 · position                       kind 0: rows behind this position
+//!   · kind:1 · position                       kind 0: rows after this position
 //!   · kind:1 · anchors:1 · anchor:20 … · cut  kind 1: the position was too long; `cut` is its beginning
 //! anchor = end of a position:12 · digest of the position:8
 //! ```
 //!
-//! The fixed time is that of the `…Static` functions, the same for all pages of a query. Positions are drawn in
-//! `position` and `ranges`; they name no access path, no partition and no state of one, so a continuation survives restarts,
+//! The fixed time is that of the `…Static` functions, the same for all pages of a query. `position` and `ranges` define
+//! positions; they contain no access path, no partition and no state of one, so a continuation survives restarts,
 //! splits and writes.
 //!
-//! A position holds sort keys, which can be as large as a document, and a continuation must be small. So a long one is
-//! cut, and its whole is found again by its last bytes: the number and row of a document, or the hash of a group. A
-//! document may change or go between two pages; therefore the last few rows of the page are named, the last one first,
-//! and the query goes on behind the first of them that is still as it was. The rows between that one and the end of
-//! the page are those that have changed, so no other comes again. Only when all of them have changed does the query go
-//! on at the beginning of what shares the cut: then still no row is lost, but some may come again.
+//! A position contains sort keys, which can be as large as a document, and a continuation must be small. So a long one
+//! is truncated, and resolved again by its last bytes: the number and row of a document, or the hash of a group. A
+//! document may change or be deleted between two pages; therefore the last few rows of the page are named, the last one
+//! first, and the query continues after the first of them that is unchanged. The rows between that one and the end of
+//! the page are those that have changed, so no other row is repeated. Only if all of them have changed does the query
+//! continue at the first row that shares the truncated position: then no row is lost, but some may be repeated.
 
 use model::{ContinuationFault, EffectiveKey, EffectiveRange, RequestFault};
 use sha2::{Digest, Sha256};
@@ -25,37 +25,37 @@ use sha2::{Digest, Sha256};
 const VERSION: u8 = 2;
 /// Longest position that is kept whole. A continuation has 1 KB of text, which is 760 bytes before its encoding.
 pub(crate) const POSITION_BYTES_MAX: usize = 400;
-/// Most rows that are named beside a cut position.
+/// Maximum number of rows that are named next to a truncated position.
 pub(crate) const ANCHORS_MAX: usize = 8;
 const TAIL_BYTES: usize = 12;
 const DIGEST_BYTES: usize = 8;
 const NO_LIMIT: u64 = u64::MAX;
 
-/// Where a query goes on.
+/// Where a query continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resume {
     /// Milliseconds since 1970 that the `…Static` functions see.
     pub(crate) now_static_ms: u64,
-    /// Results still to be left out.
+    /// Results still to be skipped.
     pub(crate) offset: u64,
-    /// Results still to be given.
+    /// Results still to be returned.
     pub(crate) limit: Option<u64>,
-    /// The range of hashes whose documents the position belongs to: all of those before it were given, none of those
-    /// behind it. Nothing where positions are compared over all ranges.
+    /// The range of hashes that the position belongs to: all documents before it were returned, none of those after it.
+    /// `None` if positions are compared over all ranges.
     pub(crate) range: Option<EffectiveRange>,
     pub(crate) after: After,
 }
 
-/// Behind which row.
+/// The row after which a query continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum After {
-    /// The one at this position; an empty one is before all.
+    /// The row at this position; an empty position is before all rows.
     Position(Vec<u8>),
-    /// One whose position began like this.
+    /// A row whose position began like this.
     Cut { beginning: Vec<u8>, anchors: Vec<Anchor> },
 }
 
-/// A row that was given, by the end of its position.
+/// A row that was returned, identified by the end of its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Anchor {
     tail: [u8; TAIL_BYTES],
@@ -71,7 +71,7 @@ impl Anchor {
         anchor
     }
 
-    /// The number of the document, of a position in the order of rows.
+    /// The number of the document, for a position in the order of rows.
     pub(crate) fn number(&self, is_backwards: bool) -> u64 {
         let mut bytes = [0; 8];
         bytes.copy_from_slice(&self.tail[..8]);
@@ -81,7 +81,7 @@ impl Anchor {
 }
 
 impl After {
-    /// Behind the last of some positions that were given, in their order.
+    /// After the last of some positions that were returned, in their order.
     pub(crate) fn last_of(positions: &[Vec<u8>]) -> After {
         match positions.last() {
             None => After::Position(Vec::new()),
@@ -95,8 +95,8 @@ impl After {
         }
     }
 
-    /// The exact position, once it is known which of the named rows are still there; `found` tells the positions that
-    /// were found again.
+    /// The exact position, resolved by the named rows that still exist; `found` returns the positions that were found
+    /// again.
     pub(crate) fn settled(self, found: impl Fn(&Anchor) -> Option<Vec<u8>>) -> Vec<u8> {
         match self {
             After::Position(position) => position,
@@ -139,7 +139,7 @@ impl Resume {
         }
     }
 
-    /// The bytes that a continuation carries.
+    /// The bytes for a continuation.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.encode_into(&mut bytes);

@@ -1,7 +1,7 @@
-//! Selection: all documents are looked at, in any order, and the first results by position are kept.
+//! Selection: all documents are read, in any order, and the first results by position are kept.
 //!
-//! Partitions work at the same time, a bounded number of them; what they collect is merged as it comes, which gives
-//! the same as one after the other.
+//! A limited number of partitions work concurrently. Their collectors are merged as they arrive, which gives the same
+//! result as sequential work.
 
 use eval::Context;
 use model::{DocumentNumber, Fault};
@@ -20,12 +20,12 @@ use crate::position::Item;
 use crate::program::{Check, Input, Layer};
 use crate::task::{OpenPart, Task};
 
-/// Documents that are fetched by number at a time.
+/// Documents that are fetched by number in one call.
 const NUMBERS_AT_A_TIME: usize = 64;
-/// Rows of a layer between two looks at the clock and at other tasks.
+/// Rows of a layer between two checks of the clock and yields to other tasks.
 const ROWS_AT_A_TIME: usize = 1024;
 
-/// A result of the layer below: where it stood, and what it is.
+/// A result of the layer below: its position and its value.
 pub(crate) type LayerRow = (Vec<u8>, Value);
 
 /// The results of the innermost layer over partitions.
@@ -42,7 +42,7 @@ pub(crate) async fn over_partitions(
     collector.finish(task.innermost()?, &task.context()).map_err(query_fault)
 }
 
-/// What all partitions have.
+/// The merged collectors of all partitions.
 async fn collect_all(
     task: &Arc<Task>,
     parts: &[Arc<OpenPart>],
@@ -68,7 +68,7 @@ async fn collect_all(
     Ok(collector)
 }
 
-/// What one partition has.
+/// The collector of one partition.
 async fn collect(
     task: Arc<Task>,
     open: Arc<OpenPart>,
@@ -156,7 +156,7 @@ pub(crate) async fn over_numbers(
     collector.finish(layer, &context).map_err(query_fault)
 }
 
-/// The results of a layer over those of the layer below, or over nothing.
+/// The results of a layer over those of the layer below, or without input.
 pub(crate) async fn over_rows(
     task: &Task,
     layer: &Layer,

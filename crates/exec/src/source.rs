@@ -1,7 +1,7 @@
 //! Where the documents of a part are read: a partition in its latest state, or one state of it.
 //!
-//! The only file that knows the difference: the rest of this crate reads [`PartitionView`]s. A part on another node
-//! would be one more source, which answers "the first rows behind a position" by itself.
+//! Only this file knows the difference; the rest of this crate reads [`PartitionView`]s. A part on another node would
+//! be another source, which itself answers "the first rows after a position".
 
 use model::{Fault, PartitionOrdinal};
 use partition::keyspace::PartitionId;
@@ -18,7 +18,6 @@ pub enum PartSource {
 }
 
 impl PartSource {
-    /// Which partition it is.
     pub(crate) fn id(&self) -> PartitionId {
         match self {
             PartSource::Live(partition) => partition.spec().id,
@@ -38,7 +37,7 @@ impl PartSource {
         self.id().ordinal
     }
 
-    /// Documents of the partition, expired ones included until they are swept.
+    /// Number of documents of the partition, including expired ones that were not deleted yet.
     pub(crate) fn documents(&self) -> u64 {
         match self {
             PartSource::Live(partition) => partition.counts().documents,

@@ -1,7 +1,7 @@
-//! Streaming: rows of several partitions in the order of numbers or of an index, no further than they are wanted.
+//! Streaming: rows of several partitions in the order of numbers or of an index, read only as far as they are wanted.
 //!
-//! A partition is begun when all rows before its first number are given. Where a filter lets so few documents pass
-//! that looking at all records is cheaper than to fetch one after the other, the rest of a partition is selected.
+//! A partition is read only after all rows before its first number were returned. If so few documents pass a filter
+//! that a scan of all records is cheaper than fetching documents one by one, the rest of a partition is selected.
 
 use eval::{EvalFault, Holding};
 use model::Fault;
@@ -28,7 +28,7 @@ pub(crate) struct Wanted {
     pub(crate) rows: usize,
     /// Bytes after which no further row is needed.
     pub(crate) bytes: usize,
-    /// Documents that an index names in order at a time.
+    /// Documents that an index finds in order at a time.
     pub(crate) named: usize,
 }
 
@@ -36,14 +36,14 @@ pub(crate) struct Wanted {
 #[derive(Debug)]
 pub(crate) struct Stream {
     state: State,
-    /// Rows that were found and not given yet, with what they hold.
+    /// Rows that were found and not returned yet, with the bytes they hold.
     rows: VecDeque<(FoundRow, usize)>,
     holding: Holding,
-    /// Rows that are not found yet are behind this.
+    /// Rows that are not found yet come after this position.
     reached: Vec<u8>,
     seen: u64,
     found: u64,
-    /// After how many documents it is asked whether to read the rest as records.
+    /// Number of documents after which the rest may be read by a scan of records.
     scans_after: Option<u64>,
 }
 
@@ -57,23 +57,23 @@ enum State {
     Ordering(Arc<OpenPart>, Arc<OrderedRequest>),
     /// In the order of an index.
     Ordered(Arc<OpenPart>, Box<OrderedWalk>),
-    /// By looking at everything.
+    /// By reading all documents.
     Selecting(Arc<OpenPart>),
     Done,
 }
 
 impl Stream {
-    /// The rows of `part` behind `after` in the order of numbers.
+    /// The rows of `part` after `after` in the order of numbers.
     pub(crate) fn new(task: &Task, part: Part, after: &[u8]) -> Stream {
         let first = part.ordinals().min().map_or(0, |ordinal| u64::from(ordinal.0) << 40);
         let reached = after.max(&first.to_be_bytes()[..]).to_vec();
-        // Nothing was ever written to it, or all is gone.
+        // Nothing was ever written, or all documents were deleted.
         let is_empty = part.source.documents() == 0;
         let state = if is_empty { State::Done } else { State::Waiting(part) };
         Stream::at(task, state, reached)
     }
 
-    /// The rows of a part behind `after` in the order of its index.
+    /// The rows of a part after `after` in the order of its index.
     pub(crate) fn ordered(
         task: &Task,
         open: Arc<OpenPart>,
@@ -88,7 +88,7 @@ impl Stream {
         Stream { state, rows, holding, reached, seen: 0, found: 0, scans_after: None }
     }
 
-    /// Where its next row stands at the earliest; nothing if there is none.
+    /// The earliest possible position of its next row; `None` if there is none.
     pub(crate) fn next_place(&self) -> Option<&[u8]> {
         match (self.rows.front(), &self.state) {
             (Some((row, _)), _) => Some(&row.position),
@@ -104,7 +104,7 @@ impl Stream {
         }
     }
 
-    /// Whether it has come no further than a place, and knows of nothing behind it.
+    /// Whether it has not advanced beyond a position and has found nothing after it.
     pub(crate) fn stands_at(&self, place: &[u8]) -> bool {
         let is_known = match &self.state {
             State::Ordered(_, walk) => walk.next_number().is_some(),
@@ -117,7 +117,7 @@ impl Stream {
         !is_known && self.next_place() == Some(place)
     }
 
-    /// Whether an index names what comes next, so that to fill the stream reads no document.
+    /// Whether an index finds the next documents, so that filling the stream reads no document.
     pub(crate) fn is_led_by_index(&self) -> bool {
         let is_led = match &self.state {
             State::Ordering(..) => true,
@@ -127,7 +127,7 @@ impl Stream {
         is_led && self.rows.is_empty()
     }
 
-    /// The next document, if an index has named it and no row stands before it. Its rows are made by the caller.
+    /// The next document, if an index has found it and no row comes before it. The caller makes its rows.
     pub(crate) fn take_named(&mut self) -> Option<Named> {
         let State::Ordered(open, walk) = &mut self.state else {
             return None;
@@ -142,20 +142,20 @@ impl Stream {
         Some(named)
     }
 
-    /// So many rows were made of a document that an index named.
+    /// Counts the rows of a document that an index found.
     pub(crate) fn count_named(&mut self, rows: u64) {
         self.seen += 1;
         self.found += rows;
     }
 
-    /// Nothing up to this position is left.
+    /// Records that nothing up to this position remains.
     fn reach(&mut self, position: Vec<u8>) {
         if position > self.reached {
             self.reached = position;
         }
     }
 
-    /// The next row, if it is found already.
+    /// The next row, if it was found already.
     pub(crate) fn pop(&mut self) -> Option<FoundRow> {
         let (row, weight) = self.rows.pop_front()?;
         self.holding.give_back(weight);
@@ -170,7 +170,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Looks for rows in one chunk of documents; tells the state it reads when it begins.
+    /// Searches one chunk of documents for rows; returns the state that is read, if this call opened the part.
     pub(crate) async fn fill(
         &mut self,
         task: &Arc<Task>,
@@ -209,7 +209,7 @@ impl Stream {
         Ok(None)
     }
 
-    /// How a part is read: the documents that an index names, else all; else they are selected.
+    /// How a part is read: the documents of a lookup, all documents by number, or by selection.
     async fn begun(
         &mut self,
         layer: &Layer,
@@ -226,7 +226,7 @@ impl Stream {
             Way::Lookup(_, Some(named)) => Some(named),
             Way::Lookup(narrowing, None) => narrowing.named(&open).await?,
             Way::Numbers => None,
-            // These give all rows, which are then put in order.
+            // These return all rows, which are then sorted.
             Way::Records | Way::Ordered(_) | Way::Covered(..) => return Ok(State::Selecting(open)),
         };
         metrics.index_time += begun.elapsed();
@@ -238,7 +238,7 @@ impl Stream {
         Ok(State::Walking(open, Box::new(walk)))
     }
 
-    /// Looks at everything for the first rows.
+    /// Reads all documents for the first rows.
     async fn select(
         &mut self,
         task: &Arc<Task>,
@@ -252,16 +252,16 @@ impl Stream {
         Ok(if has_more { State::Selecting(open) } else { State::Done })
     }
 
-    /// What is wanted where rows are sorted.
+    /// What is wanted if rows are sorted.
     fn wish(&self, wanted: Wanted) -> Wish {
         let after = After::Position(self.reached.clone());
         Wish { after, count: wanted.rows, bytes: wanted.bytes, with_results: true }
     }
 
-    /// Takes rows that were sorted; tells whether there may be more.
+    /// Adds sorted rows; returns whether there may be more.
     fn take_found(&mut self, found: Found) -> Result<bool, Fault> {
         drop(found.holding);
-        // All rows up to the last are found, whichever way the others are looked for.
+        // All rows up to the last are found, whatever way is used for the others.
         let last = found.rows.last().map(|row| row.position.clone());
         found.rows.into_iter().try_for_each(|row| self.push(row)).map_err(query_fault)?;
         if found.has_more {
@@ -272,12 +272,12 @@ impl Stream {
         Ok(found.has_more)
     }
 
-    /// The number that rows not found yet have at least.
+    /// The smallest number of rows that are not found yet.
     fn first_number(&self) -> u64 {
         self.reached.first_chunk::<8>().map_or(0, |bytes| u64::from_be_bytes(*bytes))
     }
 
-    /// One step in the order of an index: the next documents are sorted, or named.
+    /// One step in the order of an index: sorts the next documents or finds them by number.
     async fn ordered_step(
         &mut self,
         task: &Task,
@@ -303,7 +303,8 @@ impl Stream {
         Ok(if walk.is_at_end() { State::Done } else { State::Ordered(open, walk) })
     }
 
-    /// Takes the rows of documents that come by number; tells where it broke off because there are enough.
+    /// Adds the rows of documents in the order of numbers; returns the position where it stopped because there are
+    /// enough.
     async fn take_rows(
         &mut self,
         task: &Task,
@@ -350,7 +351,7 @@ impl Stream {
         Ok(is_enough.then_some(position))
     }
 
-    /// Whether the rest of the part is read as records.
+    /// Whether the rest of the part is read by a scan of records.
     async fn should_scan(&self, open: &OpenPart, wanted: Wanted) -> Result<bool, Fault> {
         if self.scans_after.is_none_or(|after| self.seen < after) {
             return Ok(false);
@@ -362,7 +363,7 @@ impl Stream {
         Ok(is_scan_cheaper(self.seen, self.found, wanted.rows as u64, total))
     }
 
-    /// Takes the rows of one chunk; tells whether it broke off because there are enough.
+    /// Adds the rows of one chunk; returns whether it stopped because there are enough.
     async fn walk(
         &mut self,
         task: &Task,
@@ -373,7 +374,7 @@ impl Stream {
     ) -> Result<bool, Fault> {
         let documents = walk.next(metrics).await?;
         let broken_off_at = self.take_rows(task, layer, &documents, walk.check(), wanted, metrics).await?;
-        // A chunk that ends with enough rows is not begun again for nothing.
+        // A chunk that ends with enough rows is not read a second time.
         let is_broken_off = broken_off_at.as_ref().is_some_and(|position| {
             let last = documents.last().map(|last| last.number.raw().to_be_bytes());
             let is_last = last.is_some_and(|last| position.starts_with(&last));
@@ -384,7 +385,7 @@ impl Stream {
             Some(position) if is_broken_off => position,
             Some(_) | None => behind.max(std::mem::take(&mut self.reached)),
         };
-        // A page that is nearly made need not let others go first.
+        // A page that is nearly complete does not yield.
         if !is_broken_off && walk.has_more() {
             task.rest().await?;
         }

@@ -1,4 +1,4 @@
-//! What all partitions share that work for one page.
+//! State shared by all partitions of one page.
 
 use bytes::Bytes;
 use eval::{Budget, Context, Deadline, Meter, NoUserFunctions, Patterns, QueryMemory, Steps};
@@ -17,13 +17,13 @@ use crate::source::PartSource;
 /// Bounds of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueryBounds {
-    /// Bytes that a page may hold while it is made.
+    /// Bytes that a page may hold while it is computed.
     pub memory_bytes: usize,
-    /// Rows that a page may look at.
+    /// Rows that a page may evaluate.
     pub rows: u64,
-    /// Milliseconds in which a page must be made.
+    /// Milliseconds in which a page must be complete.
     pub time_ms: u64,
-    /// Milliseconds after which a page is given as far as it is, where that can be done.
+    /// Milliseconds after which a page is returned incomplete, if that is possible.
     pub patience_ms: u64,
 }
 
@@ -33,32 +33,32 @@ impl Default for QueryBounds {
     }
 }
 
-/// The part of a partition that is asked.
+/// The section of a partition that a query reads.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// Where they are read.
+    /// Where it is read.
     pub source: PartSource,
-    /// The keys of the documents that are asked for.
+    /// The keys of the documents that are requested.
     pub keys: KeyRange,
     /// The same for an index.
     pub scope: PartScope,
-    /// The partitions it came from by splits: it holds documents with their numbers.
+    /// The partitions from which it results by splits: it contains documents with their numbers.
     pub ancestors: Vec<PartitionOrdinal>,
 }
 
-/// Which documents of a partition are asked for.
+/// Which documents of a partition are requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartScope {
     /// All.
     Whole,
     /// Those of one logical partition: effective key and partition key code.
     Logical(Bytes),
-    /// Those of a stretch of the hash space.
+    /// Those of a range of the hash space.
     Hashes(EffectiveRange),
 }
 
 impl PartScope {
-    /// What an index is asked for; nothing where all are meant.
+    /// The lookup for an index; `None` for all documents.
     pub(crate) fn lookup(&self) -> Option<Lookup> {
         match self {
             PartScope::Whole => None,
@@ -67,7 +67,7 @@ impl PartScope {
         }
     }
 
-    /// The same in words.
+    /// The same as text.
     pub(crate) fn text(&self) -> &'static str {
         match self {
             PartScope::Whole => "the partition",
@@ -78,7 +78,7 @@ impl PartScope {
 }
 
 impl Part {
-    /// The state of the part, if its index knows without a look at anything else that no document passes the filter.
+    /// The state of the part, if its index shows without further reads that no document passes the filter.
     pub(crate) fn seen_without(&self, needles: &mut SharedNeedles<'_>) -> Option<Seen> {
         let lsn = match &self.source {
             PartSource::Live(partition) => partition.lacks(needles.rules, &mut needles.needles)?,
@@ -101,25 +101,25 @@ pub(crate) type Seen = (PartitionOrdinal, Lsn);
 pub(crate) struct OpenPart {
     pub(crate) part: Part,
     pub(crate) view: PartitionView,
-    /// How much was done for the page, and whether it must stop.
+    /// The work done for the page, and whether it must stop.
     pub(crate) meter: Arc<Meter>,
-    /// What indexes know of the filter of the page.
+    /// What indexes know about the filter of the page.
     pub(crate) filter: Arc<SharedFilter>,
-    /// Whether paths are put into words, with numbers that are counted all the way.
+    /// Whether paths are explained as text, with complete counts.
     pub(crate) is_explained: bool,
-    /// What the choice of a path depends on, once that is asked for.
+    /// What the choice of a path depends on, once requested.
     statistics: OnceCell<Statistics>,
 }
 
 impl OpenPart {
-    /// A part in its latest state, for a look at its access path.
+    /// A part in its latest state, for the inspection of its access path.
     pub(crate) async fn alone(part: &Part, is_explained: bool, meter: Arc<Meter>) -> Result<OpenPart, Fault> {
         let (view, statistics) = (part.source.view().await?, OnceCell::new());
         let (part, filter) = (part.clone(), Arc::default());
         Ok(OpenPart { part, view, meter, filter, is_explained, statistics })
     }
 
-    /// What the choice of a path depends on, by the index of the part.
+    /// What the choice of a path depends on, from the index of the part.
     pub(crate) async fn statistics(&self, index: &IndexReader) -> Result<&Statistics, Fault> {
         self.statistics.get_or_try_init(|| Statistics::new(self, index)).await
     }
@@ -133,30 +133,30 @@ impl OpenPart {
         is_shared(self) && is_shared(other)
     }
 
-    /// What the client has seen when it has seen this.
+    /// The state that a client has seen after reading this part.
     pub(crate) fn seen(&self) -> Seen {
         (self.part.source.ordinal(), self.view.lsn())
     }
 
-    /// The documents that a lookup finds. One that goes through many terms does so on another thread.
+    /// The documents that a lookup finds. A lookup that visits many terms runs on another thread.
     pub(crate) async fn looked_up(&self, index: &IndexReader, lookup: &Lookup) -> Result<Documents, Fault> {
         if self.meter.is_inline() && !is_light(lookup, &mut { LIGHT_LEAVES_MAX }) {
             self.meter.expect(index.work_bound(lookup)?.saturating_mul(TERM_STEPS));
             rest_if_due(&self.meter).await?;
         }
         let documents = index.documents(lookup).await?;
-        // Tests of values say nothing any more once the work is to stop.
+        // Results of tests are not valid once the work must stop.
         self.meter.check().map_err(query_fault)?;
         Ok(documents)
     }
 }
 
-/// Leaves of a lookup that are answered at once.
+/// Leaves of a lookup that are answered on the current thread.
 const LIGHT_LEAVES_MAX: usize = 64;
-/// What a term counts for that a lookup goes through.
+/// Steps for a term that a lookup visits.
 const TERM_STEPS: u64 = 4;
 
-/// Whether a lookup asks for few values and for no range of them; `leaves_left` counts them.
+/// Whether a lookup requests few values and no range; `leaves_left` counts them.
 fn is_light(lookup: &Lookup, leaves_left: &mut usize) -> bool {
     match lookup {
         Lookup::All | Lookup::Present(_) | Lookup::Term { .. } | Lookup::Logical(_) => {
@@ -169,18 +169,18 @@ fn is_light(lookup: &Lookup, leaves_left: &mut usize) -> bool {
     }
 }
 
-/// Lets others go first if the work is due to be moved, and whoever polls it move it.
+/// Yields if the work is due to be moved, so that the poller can move it.
 pub(crate) async fn rest_if_due(meter: &Meter) -> Result<(), Fault> {
     if meter.is_due() { rest(meter).await } else { Ok(()) }
 }
 
-/// Lets others go first.
+/// Yields to other tasks.
 pub(crate) async fn rest(meter: &Meter) -> Result<(), Fault> {
     tokio::task::yield_now().await;
     meter.check().map_err(query_fault)
 }
 
-/// One page's work.
+/// The work for one page.
 #[derive(Debug)]
 pub(crate) struct Task {
     pub(crate) program: Arc<Program>,
@@ -189,12 +189,12 @@ pub(crate) struct Task {
     pub(crate) meter: Arc<Meter>,
     patterns: Arc<Patterns>,
     filter: Arc<SharedFilter>,
-    /// Seconds since 1970 at which documents count as expired or not.
+    /// Seconds since 1970 that decide whether documents have expired.
     now_seconds: u64,
     now_static_ms: u64,
     deadline: Deadline,
     patience_end_ms: u64,
-    /// Whether indexes are asked; if not, everything is found by looking at all records.
+    /// Whether indexes are used; otherwise all records are scanned.
     asks_indexes: bool,
 }
 
@@ -222,7 +222,6 @@ impl Task {
         }
     }
 
-    /// The same work without a word from any index.
     pub(crate) fn without_indexes(self) -> Task {
         Task { asks_indexes: false, ..self }
     }
@@ -232,22 +231,21 @@ impl Task {
         self.program.layers.first().ok_or_else(|| Fault::Internal("a program without layers".to_owned()))
     }
 
-    /// Lets others go first.
+    /// Yields to other tasks.
     pub(crate) async fn rest(&self) -> Result<(), Fault> {
         rest(&self.meter).await
     }
 
-    /// What must be in a partition for one of its documents to pass the filter, if an index has said so.
+    /// Values that a partition must contain for a document to pass the filter, if an index has determined them.
     pub(crate) fn needles(&self) -> Option<SharedNeedles<'_>> {
         self.filter.needles()
     }
 
-    /// Whether it is time to give what there is.
+    /// Whether it is time to return the rows so far.
     pub(crate) fn is_late(&self) -> bool {
         self.ambient.now_ms() >= self.patience_end_ms
     }
 
-    /// What expressions see.
     pub(crate) fn context(&self) -> Context<'_> {
         Context {
             ambient: &*self.ambient,

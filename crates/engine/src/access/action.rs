@@ -1,10 +1,10 @@
-//! What a caller may want to do, and where: the two words that every question about access is made of.
+//! Actions and the resources that they apply to: the input of every authorisation check.
 
 use crate::catalog::{Container, Database};
 use model::{PartitionKey, ScriptKind};
 use plan::{Mutation, Operation, Target, WhenAbsent};
 
-/// A deed. One name for each right that a credential can give or withhold.
+/// An action. One name for each right that a credential can grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Read the account's own entry, as every client does first.
@@ -13,9 +13,9 @@ pub enum Action {
     ReadMetadata,
     /// Create, replace and delete what [`Action::ReadMetadata`] reads.
     ChangeMetadata,
-    /// Read users. No role gives it: users belong to those who have a key.
+    /// Read users. No role grants it: users are managed with an account key.
     ReadUsers,
-    /// Read permissions: they carry tokens.
+    /// Read permissions, which contain tokens.
     ReadPermissions,
     /// Create, replace and delete users and permissions.
     ChangePermissions,
@@ -44,7 +44,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// Whether nothing is changed by it.
+    /// Whether it changes nothing.
     pub fn is_read(self) -> bool {
         match self {
             Action::ReadAccount
@@ -67,7 +67,7 @@ impl Action {
         }
     }
 
-    /// What a step of a batch or bulk does.
+    /// The action of a step of a batch or bulk request.
     pub fn of_step(operation: &Operation) -> Action {
         match operation {
             Operation::Read { .. } => Action::ReadDocument,
@@ -85,7 +85,7 @@ impl Action {
         }
     }
 
-    /// The deed in words, for a refusal.
+    /// The action as text, for a refusal.
     pub fn words(self) -> &'static str {
         match self {
             Action::ReadAccount => "reading the account",
@@ -109,7 +109,7 @@ impl Action {
     }
 }
 
-/// Where a deed is done, resolved: names have become entries of the catalog.
+/// The resource that an action applies to, resolved: names have become entries of the catalog.
 #[derive(Clone, Copy, Debug)]
 pub enum Place<'a> {
     /// The account itself: its list of databases, its offers.
@@ -120,7 +120,7 @@ pub enum Place<'a> {
     Container(&'a Container, Reach<'a>),
 }
 
-/// How much of a container a deed touches.
+/// How much of a container an action affects.
 #[derive(Clone, Copy, Debug)]
 pub enum Reach<'a> {
     /// The definition, or documents of any key.
@@ -133,14 +133,14 @@ pub enum Reach<'a> {
     LogicalPartition(&'a PartitionKey),
     /// One document.
     Document {
-        /// Its partition key; `None` when only the document itself tells it.
+        /// Its partition key; `None` if only the document itself contains it.
         key: Option<&'a PartitionKey>,
-        /// Which one.
+        /// The document in its logical partition.
         target: &'a Target,
     },
 }
 
-/// What a request looks for, by the names in its path. It may not be there.
+/// The resource that a request refers to, by the names in its path. It may not exist.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sought<'a> {
     /// The database.

@@ -1,7 +1,7 @@
-//! Calls that must not compile. Each has a neighbour that differs only in the forbidden part and does compile, so that
+//! Calls that must not compile. Each has a counterpart that differs only in the forbidden part and compiles, so that
 //! no other mistake makes the example fail. `cargo test` compiles all of them.
 //!
-//! A token is minted by a pass for the permissions of the database:
+//! A token is issued with a pass for the permissions of the database:
 //!
 //! ```
 //! use engine::{CatalogPass, Engine, Permission, Permissions};
@@ -10,7 +10,7 @@
 //! }
 //! ```
 //!
-//! and not without one, nor by a pass for users:
+//! and not without one, nor with a pass for users:
 //!
 //! ```compile_fail
 //! use engine::{CatalogPass, Engine, Permission, Permissions};
@@ -26,7 +26,7 @@
 //! }
 //! ```
 //!
-//! A container is replaced by a pass to change it:
+//! A container is replaced with a pass to change it:
 //!
 //! ```
 //! use engine::{AdminPass, Container, Engine};
@@ -36,7 +36,7 @@
 //! }
 //! ```
 //!
-//! not by a pass to read it, and not by one for its database:
+//! not with a pass to read it, and not with one for its database:
 //!
 //! ```compile_fail
 //! use engine::{CatalogPass, Container, Engine};
@@ -54,7 +54,7 @@
 //! }
 //! ```
 //!
-//! A document is written by a pass for the operation, not by one to read a document:
+//! A document is written with a pass for the operation, not with one to read a document:
 //!
 //! ```
 //! use engine::{Engine, WritePass};
@@ -70,7 +70,7 @@
 //! }
 //! ```
 //!
-//! A query takes its scope from its pass, and a pass to list documents is none to query them:
+//! A query takes its scope from its pass, and a pass to list documents does not allow a query:
 //!
 //! ```
 //! use engine::{Engine, QueryPass, QueryRequest};
@@ -86,7 +86,7 @@
 //! }
 //! ```
 //!
-//! A pass opens one change, once:
+//! A pass allows one change, once:
 //!
 //! ```
 //! use engine::{AdminPass, Container, Engine};
@@ -103,7 +103,7 @@
 //! }
 //! ```
 //!
-//! Nobody else makes a pass:
+//! Other crates cannot make a pass:
 //!
 //! ```compile_fail
 //! fn forge() -> engine::CatalogPass<engine::Account> {
@@ -111,7 +111,7 @@
 //! }
 //! ```
 //!
-//! A pass that is dropped unused is a check whose outcome nobody relies on; the compiler warns of it:
+//! A pass that is dropped unused is a check whose result is not used; the compiler warns about it:
 //!
 //! ```
 //! #![deny(unused_must_use)]

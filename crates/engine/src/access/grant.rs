@@ -1,7 +1,7 @@
-//! What a permission grants, resolved, and the decision whether a deed is within it.
+//! What a permission grants, resolved, and the decision whether an action is within it.
 //!
-//! Denies unless something here says otherwise. A grant never reaches beyond one container: no users, permissions,
-//! offers, databases or other containers, whatever its mode.
+//! Denies by default. A grant never extends beyond one container: no users, permissions, offers, databases or other
+//! containers, whatever its mode.
 
 use super::{Action, Place, Reach};
 use model::{
@@ -15,14 +15,14 @@ use plan::Target;
 pub struct Grant {
     /// The permission as it was written.
     pub definition: PermissionDefinition,
-    /// The container that it is for, or whose part.
+    /// The container that it is for, or that contains its resource.
     pub(crate) container: ContainerNumber,
     pub(crate) scope: GrantScope,
-    /// The key, or the beginning of a hierarchical key, to which it is restricted.
+    /// The key, or the prefix of a hierarchical key, to which it is restricted.
     pub(crate) key: Option<PartitionKey>,
 }
 
-/// How much of the container a grant is for.
+/// How much of the container a grant covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum GrantScope {
     /// All items.
@@ -33,7 +33,7 @@ pub(crate) enum GrantScope {
     Script(ScriptKind, String),
 }
 
-/// How an item is named.
+/// How an item is referred to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Named {
     /// By its id.
@@ -42,7 +42,7 @@ pub(crate) enum Named {
     Number(u64),
 }
 
-/// What kind of right a deed needs.
+/// The kind of right that an action needs.
 enum Need {
     ReadItems,
     ChangeItems,
@@ -60,7 +60,7 @@ impl Grant {
         }
     }
 
-    /// Whether there is a place at which the holder of this grant may do `action`.
+    /// Whether the holder of this grant may perform `action` on any resource.
     pub(super) fn allows_somewhere(&self, action: Action) -> bool {
         match need(action) {
             Need::ReadAccount | Need::ReadContainer | Need::ReadItems => true,
@@ -69,11 +69,11 @@ impl Grant {
         }
     }
 
-    /// Whether the holder of this grant may do `action` at `place`.
+    /// Whether the holder of this grant may perform `action` on `place`.
     pub(super) fn allows(&self, action: Action, place: Place<'_>) -> bool {
         let changes = self.changes();
         match need(action) {
-            // Every client asks for the account first, with whatever token it has.
+            // Every client reads the account first, with whatever token it has.
             Need::ReadAccount => matches!(place, Place::Account),
             Need::ReadContainer => self.reads_metadata(place),
             Need::ReadItems => self.reaches_items(place),
@@ -83,7 +83,7 @@ impl Grant {
         }
     }
 
-    /// Whether `container` is the one that this grant is for: its holder knows that it exists.
+    /// Whether `place` is in the container of this grant: its holder may know that the container exists.
     pub(super) fn is_in(&self, place: Place<'_>) -> bool {
         match place {
             Place::Container(container, _) => container.number() == self.container,
@@ -138,7 +138,7 @@ impl Grant {
         }
     }
 
-    /// Whether all items of `key` are inside; an unknown key is not.
+    /// Whether all items of `key` are covered; an unknown key is not.
     fn includes(&self, key: Option<&PartitionKey>) -> bool {
         match (&self.key, key) {
             (None, _) => true,
@@ -149,7 +149,6 @@ impl Grant {
 }
 
 impl Grant {
-    /// Appends its encoding.
     pub(crate) fn encode(&self, out: &mut Encoder) {
         self.definition.encode(out);
         out.number(self.container.0);
@@ -157,7 +156,6 @@ impl Grant {
         out.option(self.key.as_ref(), |out, key| key.encode(out));
     }
 
-    /// Reads its encoding.
     pub(crate) fn decode(input: &mut Decoder<'_>) -> Result<Grant, DecodeFault> {
         Ok(Grant {
             definition: PermissionDefinition::decode(input)?,

@@ -1,10 +1,10 @@
-//! Account keys: what signs a request, and which of them signed it.
+//! Account keys: verification of request signatures, and which key signed.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// The place of a key among the account's four. Two of each kind, so that one can be changed while the other is used.
+/// The name of one of the account's four keys. Two of each kind, so that one can be changed while the other is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum KeyName {
     /// Reads and writes.
@@ -18,11 +18,11 @@ pub enum KeyName {
 }
 
 impl KeyName {
-    /// All places, in the order in which they are shown.
+    /// All names, in the order in which they are shown.
     pub const ALL: [KeyName; 4] =
         [KeyName::Primary, KeyName::Secondary, KeyName::PrimaryReadOnly, KeyName::SecondaryReadOnly];
 
-    /// The name that people use.
+    /// The name as text.
     pub fn text(self) -> &'static str {
         match self {
             KeyName::Primary => "primary",
@@ -32,12 +32,12 @@ impl KeyName {
         }
     }
 
-    /// The place with this name.
+    /// The key name with this text.
     pub fn parse(text: &str) -> Option<KeyName> {
         KeyName::ALL.into_iter().find(|name| name.text() == text)
     }
 
-    /// Whether such a key changes nothing.
+    /// Whether such a key can only read.
     pub fn is_read_only(self) -> bool {
         match self {
             KeyName::Primary | KeyName::Secondary => false,
@@ -46,7 +46,7 @@ impl KeyName {
     }
 }
 
-/// What tells two keys apart without telling anything about either.
+/// Distinguishes two keys without revealing anything about either.
 pub type KeyFingerprint = [u8; 4];
 
 /// An account key, ready to check signatures. Its bytes are never shown.
@@ -62,30 +62,30 @@ impl AccountKey {
         AccountKey::named(KeyName::Primary, bytes)
     }
 
-    /// The key at a place, from its bytes.
+    /// A key with a name, from its bytes.
     pub fn named(name: KeyName, bytes: &[u8]) -> AccountKey {
         AccountKey { name, mac: Hmac::new_from_slice(bytes).expect("HMAC takes keys of any length") }
     }
 
-    /// Its place.
+    /// Its name.
     pub fn name(&self) -> KeyName {
         self.name
     }
 
-    /// Four bytes of a MAC that no request can ask for.
+    /// Four bytes of a MAC that no request can obtain.
     pub fn fingerprint(&self) -> KeyFingerprint {
         let [first, second, third, fourth, ..] = <[u8; 32]>::from(self.mac(b"fingerprint of an account key"));
         [first, second, third, fourth]
     }
 
-    /// Whether this key signed `payload`; takes the same time whatever the signature.
+    /// Whether this key signed `payload`; takes constant time for any signature.
     fn signed(&self, payload: &[u8], signature: &[u8]) -> bool {
         let mut mac = self.mac.clone();
         mac.update(payload);
         mac.verify_slice(signature).is_ok()
     }
 
-    /// What resource tokens depend on: all of a MAC that no request can ask for.
+    /// The value that resource tokens depend on: a complete MAC that no request can obtain.
     pub(super) fn token_fingerprint(&self) -> [u8; 32] {
         self.mac(b"the account key that resource tokens depend on").into()
     }
@@ -111,15 +111,15 @@ impl std::fmt::Debug for AccountKey {
 /// When a key was last used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyUse {
-    /// The key's place.
+    /// The name of the key.
     pub name: KeyName,
-    /// Which key it is.
+    /// The fingerprint of the key.
     pub fingerprint: KeyFingerprint,
-    /// Seconds since 1970; `None` if it was not used since it is known.
+    /// Seconds since 1970; `None` if no use is known.
     pub last_used_seconds: Option<u64>,
 }
 
-/// The keys that are valid now, and what is remembered about their use.
+/// The keys that are valid now, and the times of their use.
 #[derive(Debug)]
 pub(super) struct KeyRing {
     keys: Vec<AccountKey>,
@@ -137,10 +137,10 @@ impl KeyRing {
 
     /// Which key signed `payload`.
     ///
-    /// The key that signed last is tried first: one client uses one key, and four MACs for each request would be three
-    /// too many. Each comparison takes the same time whatever the signature, and who is not signed by the first key
-    /// pays for all of them, whether another one fits or none. So the time tells a caller without a key nothing but
-    /// how many keys there are; a caller with one learns which key the request before him used.
+    /// The key that signed last is tried first: a client uses one key, and one MAC per request is sufficient then. Each
+    /// comparison takes constant time for any signature. A request that was not signed by the first key is compared
+    /// with all of them, whether another one matches or none. So the time reveals to a caller without a key only the
+    /// number of keys; a caller with a key learns which key the previous request used.
     pub(super) fn signer(&self, payload: &[u8], signature: &[u8], now_seconds: u64) -> Option<KeyName> {
         let recent = self.recent.load(Ordering::Relaxed);
         if self.keys.get(recent).is_some_and(|key| key.signed(payload, signature)) {
@@ -157,7 +157,7 @@ impl KeyRing {
         self.used(index, now_seconds)
     }
 
-    /// Notes the use of a key. Written once a second at most, so that cores do not fight for the line.
+    /// Records the use of a key. Written at most once a second, to avoid contention on the cache line.
     fn used(&self, index: usize, now_seconds: u64) -> Option<KeyName> {
         let used = self.used_seconds.get(index)?;
         if used.load(Ordering::Relaxed) != now_seconds {
@@ -166,7 +166,7 @@ impl KeyRing {
         self.keys.get(index).map(AccountKey::name)
     }
 
-    /// When each key was used.
+    /// When each key was last used.
     pub(super) fn uses(&self) -> Vec<KeyUse> {
         let times =
             self.used_seconds.iter().map(|used| Some(used.load(Ordering::Relaxed)).filter(|used| *used > 0));
@@ -179,7 +179,7 @@ impl KeyRing {
         .collect()
     }
 
-    /// Takes over what is known about keys that are here too; the later time counts.
+    /// Takes over the times of keys that are in this ring too; the later time counts.
     pub(super) fn remember(&self, uses: &[KeyUse]) {
         for (key, used) in self.keys.iter().zip(&self.used_seconds) {
             let fingerprint = key.fingerprint();

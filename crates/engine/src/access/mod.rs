@@ -1,8 +1,8 @@
-//! Who may do what: credentials become principals, and principals get the passes that the façade asks for.
+//! Authorisation: credentials become principals, and principals obtain the passes that the façade requires.
 //!
-//! Every question goes through [`Access::authorise`], which denies unless a right says otherwise. A pass can only be
-//! made here and carries what it is for, so code that skipped the check or uses another address does not compile
-//! (`forbidden.rs` has the proof). An API builds the text that was signed and hands it in.
+//! Every check goes through [`Access::authorise`], which denies by default. A pass can only be made here and contains
+//! the resource it is for, so code that skips the check or uses another address does not compile (`forbidden.rs` has
+//! the proof). An API builds the text that was signed and passes it in.
 
 mod action;
 mod bearer;
@@ -40,40 +40,40 @@ use std::hash::BuildHasher as _;
 use std::sync::Arc;
 use token::TokenKey;
 
-/// A caller whose credential was good.
+/// A caller with a valid credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
     rights: Rights,
 }
 
-/// What a credential allows. One kind of credential, one variant.
+/// What a credential allows. One variant per kind of credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Rights {
     /// A read-write key: everything.
     Account,
-    /// A resource token: what its permission grants.
+    /// A resource token: the rights of its permission.
     Permission(Arc<Permission>),
-    /// A read-only key: all reading but that of permissions, which carry tokens.
+    /// A read-only key: all reads except those of permissions, which contain tokens.
     AccountRead,
-    /// A token of an identity provider: what the holder's roles allow.
+    /// A token of an identity provider: the rights of the holder's roles.
     Roles(Arc<RoleRights>),
 }
 
-/// Whose work something is: what is bounded for each caller is counted by this.
+/// The caller that work is attributed to: limits per caller are counted by this.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Caller {
-    /// Whoever has a read-write key.
+    /// All holders of a read-write key.
     Account,
-    /// Whoever has a read-only key.
+    /// All holders of a read-only key.
     AccountRead,
-    /// Whoever has a token of this permission.
+    /// All holders of a token of this permission.
     Permission(ResourceNumber),
-    /// Somebody whom the identity provider knows.
+    /// A principal of the identity provider.
     Holder(String),
 }
 
 impl Principal {
-    /// Whose work is done for this principal.
+    /// The caller that work for this principal is attributed to.
     pub(crate) fn caller(&self) -> Caller {
         match &self.rights {
             Rights::Account => Caller::Account,
@@ -87,24 +87,24 @@ impl Principal {
         Principal { rights: Rights::Roles(Arc::new(rights)) }
     }
 
-    /// A hash of whose work is done for this principal.
+    /// A hash of the caller of this principal.
     pub(crate) fn caller_hash(&self) -> u64 {
         FixedState::default().hash_one(self.caller())
     }
 }
 
-/// Checks credentials and hands out passes.
+/// Verifies credentials and gives passes.
 #[derive(Debug)]
 pub struct Access {
     keys: ArcSwap<KeyRing>,
     identity: ArcSwapOption<Identity>,
-    /// The store's part of the key that seals resource tokens; the account keys are the other.
+    /// The store's part of the key that authenticates resource tokens; the account keys are the other part.
     token_secret: [u8; 32],
     token_key: ArcSwap<TokenKey>,
 }
 
 impl Access {
-    /// Access by these keys. Resource tokens are sealed with the secret and the keys together.
+    /// Access by these keys. Resource tokens are authenticated with the secret and the keys together.
     pub fn new(keys: Vec<AccountKey>, token_secret: [u8; 32]) -> Access {
         let token_key = TokenKey::derive(&token_secret, &keys);
         Access {
@@ -115,8 +115,8 @@ impl Access {
         }
     }
 
-    /// Replaces all keys at once. Requests that are judged already go on; resource tokens end if a key that changes
-    /// things is among the replaced.
+    /// Replaces all keys at once. Requests that are authorised already continue; resource tokens are revoked if a
+    /// read-write key changes.
     pub fn replace_keys(&self, keys: Vec<AccountKey>) {
         self.token_key.store(Arc::new(TokenKey::derive(&self.token_secret, &keys)));
         let ring = KeyRing::new(keys);
@@ -124,7 +124,7 @@ impl Access {
         self.keys.store(Arc::new(ring));
     }
 
-    /// Takes tokens of another identity provider from now on, or of none.
+    /// Accepts tokens of another identity provider from now on, or of none.
     pub fn replace_identity(&self, identity: Option<Identity>) {
         self.identity.store(identity.map(Arc::new));
     }
@@ -134,26 +134,26 @@ impl Access {
         self.keys.load().uses()
     }
 
-    /// Takes over what was known of the keys' use before.
+    /// Takes over known times of the keys' use.
     pub fn remember_key_uses(&self, uses: &[KeyUse]) {
         self.keys.load().remember(uses);
     }
 
-    /// Whose key signed `payload`, if any of the account's did.
+    /// The principal whose key signed `payload`, if one of the account's keys did.
     pub fn verify_signature(&self, payload: &[u8], signature: &[u8], now_seconds: u64) -> Option<Principal> {
         let signer = self.keys.load().signer(payload, signature, now_seconds)?;
         let rights = if signer.is_read_only() { Rights::AccountRead } else { Rights::Account };
         Some(Principal { rights })
     }
 
-    /// Who holds a token of the identity provider.
+    /// The holder of a token of the identity provider.
     pub fn verify_bearer(&self, token: &str, now_seconds: u64) -> Result<Principal, AccessFault> {
         let identity = self.identity.load();
         let identity = identity.as_ref().ok_or(BearerFault::Disabled)?;
         Ok(identity.verify(token, now_seconds)?)
     }
 
-    /// The one decision: whether `principal` may do `action` at `place`.
+    /// The only decision: whether `principal` may perform `action` on `place`.
     pub fn authorise(
         &self,
         principal: &Principal,
@@ -171,8 +171,8 @@ impl Access {
         }
     }
 
-    /// Refuses a caller who may perform `action` on no part of `container`, or nowhere at all if none is named:
-    /// before a request is read whole, its exact place is not known yet.
+    /// Refuses a caller who may perform `action` on no part of `container`, or nowhere at all if none is named: before
+    /// a request is completely read, its exact resource is not known.
     pub fn check_action(
         &self,
         principal: &Principal,
@@ -181,7 +181,7 @@ impl Access {
     ) -> Result<(), AccessFault> {
         let allowed = match &principal.rights {
             Rights::Account => true,
-            // A role is for whole containers.
+            // A role covers whole containers.
             Rights::Roles(roles) => match container {
                 Some(container) => return roles.authorise(action, Place::Container(container, Reach::Whole)),
                 None => true,
@@ -192,8 +192,8 @@ impl Access {
         if allowed { Ok(()) } else { Err(AccessFault::NotPermitted { needed: action.words() }) }
     }
 
-    /// What a request found, if `principal` may know whether it exists. To a caller with narrow rights what is absent
-    /// looks like what is out of reach: asked before anything else about it can be told.
+    /// The result of a search, if `principal` may know whether the resource exists. For a caller with narrow rights an
+    /// absent resource looks like one that is not granted: called before anything else about it is revealed.
     pub(crate) fn reveal<T>(
         &self,
         principal: &Principal,
@@ -291,13 +291,13 @@ impl Access {
         Ok(QueryPass { container, principal, scope })
     }
 
-    /// Permission to carry out an operation. Whoever may do it to one document only may do it to that one.
+    /// Permission to perform an operation. A caller with rights to one document may perform it on that one.
     pub fn write<'a>(&self, principal: &Principal, keyed: Keyed<'a>) -> Result<WritePass<'a>, AccessFault> {
         self.authorise(principal, keyed.action(), Place::Container(keyed.container(), keyed.reach()))?;
         Ok(WritePass { keyed })
     }
 
-    /// Permission to carry out an operation among others in one request, for those who may do it to every document
+    /// Permission to perform an operation among others in one request, for callers who may perform it on every document
     /// of the partition key.
     pub fn write_in_bulk<'a>(
         &self,
@@ -309,7 +309,7 @@ impl Access {
         Ok(WritePass { keyed })
     }
 
-    /// Permission to carry out all operations on documents of `key`; an empty list is refused.
+    /// Permission to perform all operations on documents of `key`; an empty list is refused.
     pub fn batch<'a>(
         &self,
         principal: &Principal,
@@ -341,7 +341,7 @@ impl Access {
 }
 
 impl Engine {
-    /// A token by which its holder can do what `permission` grants, for a while.
+    /// A token with which its holder can use `permission` for a limited time.
     pub fn permission_token(
         &self,
         pass: &CatalogPass<Permissions<'_>>,
@@ -353,7 +353,7 @@ impl Engine {
         Ok(self.access.token_key.load().seal(permission.number(), permission.stamp().change, expires))
     }
 
-    /// Who holds the resource token `text`.
+    /// The holder of the resource token `text`.
     pub fn verify_token(&self, text: &str) -> Result<Principal, AccessFault> {
         let claim = self.access.token_key.load().open(text).ok_or(AccessFault::TokenInvalid)?;
         let now = self.ambient.now_seconds();

@@ -1,7 +1,7 @@
-//! Passes: the proof that a caller may do one thing to one resource.
+//! Passes: the proof that a caller may perform one action on one resource.
 //!
-//! Only [`Access`](super::Access) makes them, after the check. A pass carries what it was given for, and the engine
-//! works on that: a call that takes a pass takes no address besides. Passes borrow, so they cost no allocation.
+//! Only [`Access`](super::Access) makes them, after the check. A pass contains what it was given for, and the engine
+//! works on that: a call that takes a pass takes no additional address. Passes borrow, so they need no allocation.
 
 use super::{Action, Place, Principal, Reach};
 use crate::catalog::{Container, Database, Entry, NamedScript, Permission};
@@ -10,19 +10,19 @@ use crate::feed::Scope;
 use model::{MissingFault, PartitionKey, Rid, ScriptKind};
 use plan::Operation;
 
-/// A resource of the catalog that passes are given for. The type of a pass says which calls it opens.
+/// A resource of the catalog for which passes are given. The type of a pass determines which calls accept it.
 pub trait Guarded: sealed::Sealed {
-    /// What reading it takes.
+    /// The action of reading it.
     const READ: Action;
-    /// What changing it takes.
+    /// The action of changing it.
     const CHANGE: Action;
 
-    /// Where that is done.
+    /// The resource that is authorised.
     fn place(&self) -> Place<'_>;
 }
 
 mod sealed {
-    /// Nobody else adds resources.
+    /// Prevents other implementations.
     pub trait Sealed {}
 }
 
@@ -46,7 +46,7 @@ pub struct Users<'a> {
     pub database: &'a Database,
 }
 
-/// The permissions of all users of a database. Reading them gives their tokens.
+/// The permissions of all users of a database. Reading them returns their tokens.
 #[derive(Clone, Copy, Debug)]
 pub struct Permissions<'a> {
     /// The database.
@@ -151,13 +151,13 @@ impl<R> AdminPass<R> {
 }
 
 impl<R: Clone> AdminPass<R> {
-    /// Permission to read the same resource: whoever may change it may read it.
+    /// Permission to read the same resource: a caller who may change it may read it.
     pub fn reading(&self) -> CatalogPass<R> {
         CatalogPass { resource: self.resource.clone() }
     }
 }
 
-/// Refuses an entry that belongs to another resource than the pass: for its holder it is not there.
+/// Refuses an entry that belongs to another resource than the pass: its holder sees it as missing.
 pub(crate) fn check_parent<D>(entry: &Entry<D>, parent: Rid) -> Result<(), MissingFault> {
     if entry.rid().parent() == Some(parent) { Ok(()) } else { Err(MissingFault::Resource) }
 }
@@ -178,7 +178,7 @@ impl Permissions<'_> {
 }
 
 impl<'a> CatalogPass<Permissions<'a>> {
-    /// Permission to read the users whose permissions they are: whoever may read permissions may read users.
+    /// Permission to read the users who have these permissions: a caller who may read permissions may read users.
     pub fn users(&self) -> CatalogPass<Users<'a>> {
         CatalogPass { resource: Users { database: self.resource.database } }
     }
@@ -220,12 +220,11 @@ pub struct FeedPass<'a> {
 #[must_use = "a pass that is not used authorises nothing"]
 pub struct QueryPass<'a> {
     pub(crate) container: &'a Container,
-    /// Whose work it is.
     pub(crate) principal: &'a Principal,
     pub(crate) scope: Scope,
 }
 
-/// Permission to carry out one operation on a document.
+/// Permission to perform one operation on a document.
 #[derive(Debug)]
 #[must_use = "a pass that is not used authorises nothing"]
 pub struct WritePass<'a> {
@@ -239,7 +238,7 @@ impl WritePass<'_> {
     }
 }
 
-/// Permission to carry out operations on the documents of one partition key.
+/// Permission to perform operations on the documents of one partition key.
 #[derive(Debug)]
 #[must_use = "a pass that is not used authorises nothing"]
 pub struct BatchPass<'a> {

@@ -1,8 +1,8 @@
 //! Roles: which holder of an identity provider's token may do what, and where.
 //!
-//! As in the service: a role lists data actions by name, an assignment gives a role to a principal at a scope, and what
-//! no assignment allows is denied. Roles are about data. Databases, containers, scripts, users and permissions are
-//! changed with a key, whatever the roles say.
+//! As in the service: a role lists data actions by name, an assignment gives a role to a principal at a scope, and
+//! everything else is denied. Roles are about data. Databases, containers, scripts, users and permissions are changed
+//! with a key, whatever the roles say.
 
 use super::{Action, Place, Sought};
 use model::{AccessFault, ScopeName};
@@ -36,7 +36,7 @@ const DATA_ACTIONS: [&str; 10] = [
     MANAGE_CONFLICTS,
 ];
 
-/// The roles that every account has, by the name that is used here, the service's name and its id there.
+/// The roles that every account has: the short name, the service's name and its id there.
 const BUILT_IN: [([&str; 3], &[&str]); 2] = [
     (
         ["reader", "Cosmos DB Built-in Data Reader", "00000000-0000-0000-0000-000000000001"],
@@ -48,34 +48,34 @@ const BUILT_IN: [([&str; 3], &[&str]); 2] = [
     ),
 ];
 
-/// A role of the operator's own.
+/// A role that the operator defines.
 #[derive(Clone, Debug)]
 pub struct RoleDefinition {
     /// Its name.
     pub name: String,
-    /// Data actions; the last part of one may be `*`.
+    /// Data actions; the last segment of one may be `*`.
     pub actions: Vec<String>,
 }
 
-/// A role given to somebody.
+/// A role that is assigned.
 #[derive(Clone, Debug)]
 pub struct RoleAssignment {
-    /// To whom.
+    /// The assignee.
     pub assignee: Assignee,
     /// A built-in role or one that is defined.
     pub role: String,
-    /// Where it holds.
+    /// The scope in which it is valid.
     pub scope: ScopeName,
 }
 
-/// Whom an assignment is for, by what a token says.
+/// The assignee of an assignment, identified by claims of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Assignee {
-    /// The one with this object id or, where tokens have none, this subject.
+    /// The principal with this object id or, if tokens have none, this subject.
     Principal(String),
     /// The members of a group.
     Group(String),
-    /// Those to whom the identity provider gave a role of this name.
+    /// Principals to whom the identity provider gave a role of this name.
     AppRole(String),
 }
 
@@ -85,14 +85,14 @@ pub struct RoleTable {
     assignments: Vec<(Assignee, Grant)>,
 }
 
-/// What a token says about its holder.
+/// The claims of a token about its holder.
 pub(super) struct Claimant {
     pub(super) id: String,
     pub(super) groups: Vec<String>,
     pub(super) roles: Vec<String>,
 }
 
-/// What somebody's roles allow.
+/// What the roles of a principal allow.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RoleRights {
     principal: String,
@@ -107,7 +107,7 @@ struct Grant {
 }
 
 impl RoleTable {
-    /// Checks roles and assignments; the error names the one that is wrong.
+    /// Checks roles and assignments; the error names the invalid one.
     pub fn new(roles: Vec<RoleDefinition>, assignments: Vec<RoleAssignment>) -> Result<RoleTable, String> {
         for (index, role) in roles.iter().enumerate() {
             let is_same = |other: &RoleDefinition| other.name == role.name;
@@ -133,7 +133,7 @@ impl RoleTable {
         Ok(RoleTable { assignments: assignments.collect::<Result<_, String>>()? })
     }
 
-    /// Everything that is given to the holder of a token.
+    /// All rights that are assigned to the holder of a token.
     pub(super) fn rights_of(&self, claimant: Claimant) -> RoleRights {
         let is_given = |assignee: &Assignee| match assignee {
             Assignee::Principal(id) => *id == claimant.id,
@@ -147,15 +147,14 @@ impl RoleTable {
 }
 
 impl RoleRights {
-    /// Who has them.
     pub(super) fn principal(&self) -> &str {
         &self.principal
     }
 
-    /// Whether some role allows `action` at `place`.
+    /// Whether any role allows `action` on `place`.
     pub(super) fn authorise(&self, action: Action, place: Place<'_>) -> Result<(), AccessFault> {
         let name = data_action(action).ok_or(AccessFault::RoleImpossible { needed: action.words() })?;
-        // Every client reads the account first, whatever part of it its roles are about.
+        // Every client reads the account first, whatever scope its roles have.
         let anywhere = action == Action::ReadAccount;
         let allows = |grant: &Grant| {
             grant.actions.iter().any(|pattern| matches(pattern, name))
@@ -167,8 +166,8 @@ impl RoleRights {
         Err(self.missing(name, scope_name(place)))
     }
 
-    /// Whether the holder may know if what is sought exists: only inside the scope of some role. Outside of them the
-    /// answer is the same whether it is there, which is `found`, or not.
+    /// Whether the holder may know if the sought resource exists: only inside the scope of a role. Outside of them the
+    /// answer is the same whether it exists, which is `found`, or not.
     pub(super) fn reveal(
         &self,
         action: Action,
@@ -202,8 +201,8 @@ impl RoleRights {
     }
 }
 
-/// Whether `place` lies inside of `scope`. Names are those of now: a container that is created again is another, but its
-/// name was given to the same people.
+/// Whether `place` is inside `scope`. Names are the current ones: a container that is created again is a new one, but
+/// its name was assigned to the same principals.
 fn includes(scope: &ScopeName, place: Place<'_>) -> bool {
     match (scope, place) {
         (ScopeName::Account, _) => true,
@@ -217,7 +216,7 @@ fn includes(scope: &ScopeName, place: Place<'_>) -> bool {
     }
 }
 
-/// Whether what has these names would lie inside of `scope`.
+/// Whether a resource with these names would be inside `scope`.
 fn includes_sought(scope: &ScopeName, sought: Sought<'_>) -> bool {
     match scope {
         ScopeName::Account => true,
@@ -233,7 +232,7 @@ fn built_in(name: &str) -> Option<Vec<String>> {
     found.map(|(_, actions)| actions.iter().map(|action| (*action).to_owned()).collect())
 }
 
-/// Whether an action is the one that a role lists, or one of those that its `*` stands for: a single part.
+/// Whether an action is the one that a role lists, or matches its `*`, which stands for a single segment.
 fn matches(pattern: &str, action: &str) -> bool {
     match pattern.strip_suffix('*') {
         None => pattern.eq_ignore_ascii_case(action),
@@ -245,12 +244,12 @@ fn matches(pattern: &str, action: &str) -> bool {
     }
 }
 
-/// The right that a deed needs; `None` for those that no role gives.
+/// The data action that an action needs; `None` if no role grants it.
 fn data_action(action: Action) -> Option<&'static str> {
     match action {
         Action::ReadAccount | Action::ReadMetadata => Some(READ_METADATA),
         Action::ReadDocument => Some(READ_ITEM),
-        // A list is the query for everything.
+        // Listing is a query for all documents.
         Action::ListDocuments | Action::QueryDocuments => Some(EXECUTE_QUERY),
         Action::ReadChangeFeed => Some(READ_CHANGE_FEED),
         Action::CreateDocument => Some(CREATE_ITEM),

@@ -1,13 +1,13 @@
-//! Resource tokens: a permission, its version and an end, sealed for a client that has no key.
+//! Resource tokens: a permission, its version and an expiry time, authenticated, for a client that has no key.
 //!
 //! ```text
 //! text = base64url(version:1 ‖ mac:32 ‖ permission:4 ‖ change:8 ‖ expires:8), without padding
 //! mac  = HMAC-SHA256(token key, version ‖ permission ‖ change ‖ expires)
 //! ```
 //!
-//! What the token allows is not in it: the permission says so, and the token is good only while the permission has
-//! the version it names. So a replaced or deleted permission ends its tokens, and a token is checked without parsing
-//! anything but numbers.
+//! The rights are not in the token but in the permission, and the token is valid only while the permission has the
+//! version that the token names. So replacing or deleting a permission revokes its tokens, and checking a token parses
+//! only numbers.
 
 use super::AccountKey;
 use base64::Engine as _;
@@ -21,24 +21,23 @@ const MAC_BYTES: usize = 32;
 const CLAIM_BYTES: usize = 20;
 const TOKEN_BYTES: usize = 1 + MAC_BYTES + CLAIM_BYTES;
 
-/// What a token says.
+/// The content of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Claim {
-    /// The permission.
     pub(crate) permission: ResourceNumber,
     /// The change of the catalog that wrote it.
     pub(crate) change: u64,
-    /// The second since 1970 from which on it is no longer good.
+    /// The second since 1970 from which on it is expired.
     pub(crate) expires: u64,
 }
 
-/// The secret that seals tokens.
+/// The secret that authenticates tokens.
 #[derive(Clone)]
 pub(crate) struct TokenKey(Hmac<Sha256>);
 
 impl TokenKey {
-    /// A key that belongs to this store and to the read-write keys among these: a change of any of them ends all
-    /// tokens. Who only reads has no part in it.
+    /// A key that belongs to this store and to the read-write keys among these: a change of any of them revokes all
+    /// tokens. Read-only keys do not contribute.
     pub(crate) fn derive(secret: &[u8; 32], keys: &[AccountKey]) -> TokenKey {
         let mut derivation = keyed(secret);
         for key in keys.iter().filter(|key| !key.name().is_read_only()) {
@@ -58,7 +57,7 @@ impl TokenKey {
         BASE64_URL_SAFE_NO_PAD.encode(token)
     }
 
-    /// What `text` says, if this key sealed it. The comparison takes the same time whatever the text.
+    /// The content of `text`, if this key sealed it. The comparison takes constant time for any text.
     pub(crate) fn open(&self, text: &str) -> Option<Claim> {
         let mut token = [0; TOKEN_BYTES + 2];
         let length = BASE64_URL_SAFE_NO_PAD.decode_slice(text, &mut token).ok()?;
@@ -80,7 +79,7 @@ impl TokenKey {
     }
 }
 
-/// HMAC fills a key up to its block with zeros; doing it here leaves no length that could be wrong.
+/// HMAC pads a key to its block size with zeros; doing it here leaves no length that could be invalid.
 fn keyed(secret: &[u8; 32]) -> Hmac<Sha256> {
     let mut block = [0; 64];
     block[..secret.len()].copy_from_slice(secret);

@@ -1,4 +1,4 @@
-//! A change of the catalog: a copy of the state is altered, its rows are committed, then it is swapped in.
+//! A change of the catalog: a copy of the state is changed, its rows are committed, then it replaces the old state.
 
 use super::CONTAINERS_MAX;
 use super::entries::{Container, Database, Offer, OfferOwner, Stamp};
@@ -16,14 +16,14 @@ use partition::{commit_fault, delete_owner_row, highest_assigned, new_partition_
 use std::sync::Arc;
 use tokio::sync::MutexGuard;
 
-/// Most offers: their number has 24 bits.
+/// Maximum number of offers: their number has 24 bits.
 const OFFERS_MAX: u32 = (1 << 24) - 1;
 
-/// A change of the catalog in the making.
+/// A change of the catalog in progress.
 pub(crate) struct Change<'a> {
     catalog: &'a Catalog,
     store: &'a Store,
-    /// The entries as the change leaves them.
+    /// The entries after the change.
     pub(crate) state: CatalogState,
     batch: Batch,
     /// Containers with a new definition.
@@ -33,7 +33,7 @@ pub(crate) struct Change<'a> {
     _turn: MutexGuard<'a, ()>,
 }
 
-/// Where a state keeps the entries of one kind.
+/// Selects the entries of one kind in a state.
 pub(super) type ShelfOf<D> = fn(&mut Shelves) -> &mut Arc<Shelf<D>>;
 
 impl<'a> Change<'a> {
@@ -90,15 +90,15 @@ impl<'a> Change<'a> {
         self.state.container_names.remove(&database.number());
     }
 
-    /// Raises the floor of LSNs above those of all dropped containers whose rows are still there. Nobody writes them
-    /// any more, so what their heads say is the last word.
+    /// Raises the floor of LSNs above those of all dropped containers whose rows still exist. Nobody writes these any
+    /// more, so their heads are final.
     pub(crate) async fn raise_floor(&mut self) -> Result<(), Fault> {
         let CatalogState { dropped, meta, .. } = &mut self.state;
         if dropped.iter().all(|dropped| dropped.is_below_floor) {
             return Ok(());
         }
         let view = self.store.view().await.map_err(read_fault)?;
-        // Each once: with many of them, every new container would read the heads of all.
+        // Each one only once: otherwise every new container would read the heads of all dropped ones.
         for dropped in dropped.iter_mut().filter(|dropped| !dropped.is_below_floor) {
             meta.floor = meta.floor.max(highest_assigned(&view, dropped.number).await?);
             dropped.is_below_floor = true;
@@ -128,12 +128,12 @@ impl<'a> Change<'a> {
         self.defined.push(Arc::clone(container));
     }
 
-    /// Takes a container out; its number stays noted until its rows are deleted.
+    /// Removes a container; its number is kept until its rows are deleted.
     pub(crate) fn drop_container(&mut self, container: &Container) {
         let number = container.number();
         self.batch.delete(CATALOG, keyspace::container_key(number));
         self.batch.put(CATALOG, keyspace::dropped_key(number), Bytes::new());
-        // From this batch on nobody writes its partitions, also who has them open or is opening them.
+        // After this batch nobody writes its partitions, not even writers that have them open or are opening them.
         #[cfg(feature = "planted-faults")]
         let is_missed = partition::planted::is_planted(partition::planted::PlantedFault::OpeningIsMissed);
         #[cfg(not(feature = "planted-faults"))]
@@ -156,7 +156,7 @@ impl<'a> Change<'a> {
         });
     }
 
-    /// The rows of a dropped container are gone.
+    /// Removes a dropped container after its rows were deleted.
     pub(crate) fn forget_dropped(&mut self, number: ContainerNumber) {
         self.batch.delete(CATALOG, keyspace::dropped_key(number));
         self.state.dropped.retain(|dropped| dropped.number != number);
@@ -170,7 +170,7 @@ impl<'a> Change<'a> {
         Ok(())
     }
 
-    /// An offer with another rate.
+    /// Replaces an offer by one with another rate.
     pub(super) fn replace_offer(&mut self, old: &Offer, throughput: Throughput) -> Arc<Offer> {
         let offer = Offer::new(old.number(), old.owner().clone(), throughput, self.stamp);
         self.write_offer(offer.with_highest(old.highest()))
@@ -191,7 +191,7 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// A new small resource.
+    /// Adds a small resource.
     pub(super) fn add_entry<D: Clone>(
         &mut self,
         shelf: ShelfOf<D>,
@@ -206,7 +206,7 @@ impl<'a> Change<'a> {
         Ok(self.put_entry(shelf, entry))
     }
 
-    /// A small resource with another name or definition.
+    /// Replaces a small resource by one with another name or definition.
     pub(super) fn replace_entry<D: Clone>(
         &mut self,
         shelf: ShelfOf<D>,
@@ -234,7 +234,7 @@ impl<'a> Change<'a> {
         shelf.remove(entry.number());
     }
 
-    /// Drops a user with all permissions.
+    /// Removes a user with all permissions.
     pub(super) fn drop_user(&mut self, user: &Entry<()>) {
         self.drop_entries(|shelves| &mut shelves.permissions, user.rid());
         self.drop_entry(|shelves| &mut shelves.users, user);
@@ -253,19 +253,19 @@ impl<'a> Change<'a> {
         if self.shrinking {
             self.batch.mark_shrinking();
         }
-        // Also for a caller who goes away while the batch is under way.
+        // Also covers a caller that goes away while the batch is being committed.
         let mut doubt = Doubt { catalog: self.catalog, is_open: true };
         let committed = self.store.submit(&self.store.lane(), self.batch, Durability::Sync).await;
         doubt.is_open = matches!(committed, Err(CommitFault::Uncertain { .. }));
         committed.map_err(commit_fault)?;
-        // Before it is visible: who finds a definition in the catalog may rely on the partitions working by it.
+        // Before it is visible: callers that find a definition in the catalog may rely on the partitions using it.
         self.defined.iter().for_each(|container| container.adopt_shape());
         self.catalog.publish(self.state);
         Ok(())
     }
 }
 
-/// Notes that the catalog is in doubt, unless the question was answered before.
+/// Marks the outcome of a change as unknown when dropped, unless it became known before.
 struct Doubt<'a> {
     catalog: &'a Catalog,
     is_open: bool,
@@ -279,7 +279,7 @@ impl Drop for Doubt<'_> {
     }
 }
 
-/// Where the scripts of a kind are kept.
+/// Selects the scripts of a kind.
 pub(super) fn script_shelf(kind: ScriptKind) -> ShelfOf<ScriptDefinition> {
     match kind {
         ScriptKind::StoredProcedure => |shelves| &mut shelves.procedures,

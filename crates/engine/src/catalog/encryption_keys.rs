@@ -1,4 +1,4 @@
-//! Client encryption keys of a database: kept for clients, meaningless here.
+//! Client encryption keys of a database: stored for clients, not interpreted here.
 
 use super::entries::{Database, Page, PageRequest};
 use super::shelf::Entry;
@@ -23,7 +23,7 @@ impl Engine {
         found.map(|found| found.resource).ok_or_else(|| MissingFault::Resource.into())
     }
 
-    /// Keeps a new key.
+    /// Stores a new key.
     pub async fn create_encryption_key(
         &self,
         pass: AdminPass<&Database>,
@@ -42,7 +42,7 @@ impl Engine {
         Ok(written.resource)
     }
 
-    /// Replaces a key, which clients do when they wrap it anew; its name stays.
+    /// Replaces a key, which clients do when they wrap it again; its name stays.
     pub async fn replace_encryption_key(
         &self,
         pass: AdminPass<&Database>,

@@ -1,4 +1,4 @@
-//! What the catalog holds: databases, containers with their partition map, offers.
+//! Entries of the catalog: databases, containers with their partition map, offers.
 
 use crate::derived::Derived;
 use crate::slot::{Opening, PartitionSlot};
@@ -28,21 +28,21 @@ impl Stamp {
     }
 }
 
-/// A resource and how it was named.
+/// A resource and how it was addressed.
 #[derive(Clone, Debug)]
 pub struct Addressed<T> {
     /// The resource.
     pub resource: T,
-    /// Whether it was named by RID; then what is below it is named by RID too.
+    /// Whether it was addressed by RID; then its children are addressed by RID too.
     pub by_rid: bool,
 }
 
-/// How much of a list is wanted.
+/// Which part of a list is requested.
 #[derive(Clone, Debug)]
 pub struct PageRequest {
-    /// Most items.
+    /// Maximum number of items.
     pub items_max: usize,
-    /// Where to go on.
+    /// Where to continue.
     pub continuation: Option<String>,
 }
 
@@ -51,7 +51,7 @@ pub struct PageRequest {
 pub struct Page<T> {
     /// The items.
     pub items: Vec<T>,
-    /// Where to go on, if there is more.
+    /// Where to continue, if there is more.
     pub continuation: Option<String>,
 }
 
@@ -98,19 +98,19 @@ impl Database {
     }
 }
 
-/// What a container is made of, apart from its partitions.
+/// The content of a container, apart from its partitions.
 #[derive(Clone, Debug)]
 pub(crate) struct ContainerParts {
     pub(crate) number: ContainerNumber,
     pub(crate) database: Arc<Database>,
     pub(crate) definition: ContainerDefinition,
     pub(crate) stamp: Stamp,
-    /// Who reads the queries of its computed properties.
+    /// Parses the queries of its computed properties.
     pub(crate) computed_reader: ComputedReader,
 }
 
 impl ContainerParts {
-    /// What partitions must know of this definition.
+    /// The shape for partitions that follows from this definition.
     fn shape(&self, is_expiry_pending: bool) -> ContainerShape {
         let mut shape = ContainerShape::new(&self.definition, self.computed_reader);
         shape.change = self.stamp.change;
@@ -133,11 +133,11 @@ impl ContainerParts {
 #[derive(Debug)]
 pub struct Container {
     parts: ContainerParts,
-    /// Whether expiry rows must be written anew because the default time to live changed.
+    /// Whether expiry rows must be rewritten because the default time to live changed.
     pub(crate) expiry_pending: bool,
     pub(crate) shape: Arc<CurrentShape>,
     pub(crate) map: Arc<PartitionMap>,
-    /// The computed properties with their queries, read once; or the name of one that could not be read.
+    /// The computed properties with their queries, parsed once; or the name of one that could not be parsed.
     computed: Result<Arc<[ComputedProperty]>, String>,
     rid: Rid,
     derived: Derived,
@@ -160,7 +160,7 @@ impl Container {
         Container::assemble(parts, pending, Arc::clone(&self.shape), Arc::clone(&self.map))
     }
 
-    /// The same container after the expiry rows were written anew; not a change that clients see.
+    /// The same container after the expiry rows were rewritten; clients do not see this as a change.
     pub(crate) fn settled(&self) -> Container {
         Container::assemble(self.parts.clone(), false, Arc::clone(&self.shape), Arc::clone(&self.map))
     }
@@ -182,22 +182,22 @@ impl Container {
         Container::assemble(self.parts.clone(), self.expiry_pending, shape, map)
     }
 
-    /// Whether expired documents may wait to be deleted. Rows noted under an earlier default are looked at too: they
-    /// go when their second has passed.
+    /// Whether expired documents may wait to be deleted. Rows written under an earlier default are processed too: they
+    /// are deleted when their second has passed.
     pub(crate) fn is_sweep_due(&self, now: u64) -> bool {
         let has_expiry = self.parts.definition.default_ttl != DefaultTtl::Off || self.expiry_pending;
         has_expiry && self.shape.expiry_due() <= now
     }
 
-    /// What opening one of its partitions takes.
+    /// What is needed to open one of its partitions.
     pub(crate) fn opening(&self, slot: &PartitionSlot) -> Opening {
         let id = PartitionId { container: self.parts.number, ordinal: slot.ordinal };
         Opening { id, shape: Arc::clone(&self.shape) }
     }
 
-    /// Makes the partitions work by this definition unless they work by a newer one.
+    /// Makes the partitions use this definition unless they use a newer one.
     pub(super) fn adopt_shape(&self) {
-        // A new container has its shape already; to make it again would be work for nothing.
+        // A new container has its shape already.
         if !self.shape.is_older_than(self.parts.stamp.change, self.expiry_pending)
             || !self.shape.adopt(self.parts.shape(self.expiry_pending))
         {
@@ -208,12 +208,12 @@ impl Container {
         }
     }
 
-    /// Has its partitions keep the history of all versions for so long.
+    /// Makes its partitions keep the history of all versions for this time.
     pub(super) fn keep_history(&self, seconds: Option<u64>) {
         self.shape.keep_history(seconds);
     }
 
-    /// Makes the partitions work by this definition, however old it is.
+    /// Makes the partitions use this definition, however old it is.
     #[cfg(feature = "planted-faults")]
     pub(crate) fn force_shape(&self) {
         self.shape.force(self.parts.shape(self.expiry_pending));
@@ -301,7 +301,7 @@ impl PartitionMap {
         PartitionMap { entries, stamp, retired }
     }
 
-    /// Ends the use of the partitions: the container was dropped, though some requests may still hold it.
+    /// Ends the use of the partitions: the container was dropped, although some requests may still hold it.
     pub(crate) fn retire(&self) {
         self.retired.store(true, Ordering::SeqCst);
     }
@@ -332,18 +332,17 @@ impl PartitionMap {
         self.entries.iter().filter(|entry| entry.range.overlaps(range))
     }
 
-    /// The partition with this ordinal.
     pub(crate) fn by_ordinal(&self, ordinal: PartitionOrdinal) -> Option<&Arc<PartitionSlot>> {
         self.entries.iter().find(|entry| entry.ordinal == ordinal)
     }
 }
 
-/// A container's partitions as clients see them: a feed whose tag moves when the map changes.
+/// A container's partitions as clients see them: a feed whose ETag changes with the map.
 #[derive(Clone, Debug)]
 pub struct RangeFeed {
     /// The ranges, sorted, without gaps.
     pub ranges: Vec<PartitionRange>,
-    /// The feed's tag, quoted.
+    /// The feed's ETag, quoted.
     pub etag: String,
 }
 
@@ -352,9 +351,9 @@ pub struct RangeFeed {
 pub struct PartitionRange {
     /// Its id.
     pub ordinal: PartitionOrdinal,
-    /// The hashes it holds.
+    /// The hashes it owns.
     pub range: EffectiveRange,
-    /// The ranges it came from, oldest first.
+    /// The ranges from which it was split, oldest first.
     pub parents: Vec<PartitionOrdinal>,
     /// Its resource id.
     pub rid: Rid,
@@ -366,7 +365,7 @@ pub struct PartitionRange {
     pub throughput_fraction: f64,
 }
 
-/// What an offer is for.
+/// The owner of an offer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OfferOwner {
     /// The database or container.
@@ -398,7 +397,7 @@ impl Offer {
         Offer { number, owner, throughput, highest: throughput.max(), stamp }
     }
 
-    /// This offer, which was as high as `highest` before.
+    /// This offer with a highest rate of at least `highest`.
     pub(crate) fn with_highest(mut self, highest: u64) -> Offer {
         self.highest = self.highest.max(highest);
         self
@@ -414,7 +413,7 @@ impl Offer {
         Rid::Offer(self.number)
     }
 
-    /// What it is for.
+    /// The resource it is for.
     pub fn owner(&self) -> &OfferOwner {
         &self.owner
     }

@@ -1,4 +1,4 @@
-//! The catalog read from the store, at start and after a change whose outcome was unknown.
+//! Loads the catalog from the store, at start and after a change whose outcome was unknown.
 
 use super::rows;
 use super::shelf::Shelf;
@@ -11,11 +11,11 @@ use partition::keyspace::{self, CATALOG};
 use partition::read_fault;
 use std::sync::Arc;
 
-/// Catalog rows read at a time.
+/// Catalog rows read in one call.
 const ROWS_AT_A_TIME: usize = 1000;
 
 impl CatalogState {
-    /// The queries of computed properties are read by `computed_reader`.
+    /// `computed_reader` parses the queries of computed properties.
     pub(crate) async fn load(view: &View, computed_reader: ComputedReader) -> Result<CatalogState, Fault> {
         let mut state = CatalogState::default();
         if let Some(row) = view.get(CATALOG, &keyspace::catalog_meta_key()).await.map_err(read_fault)? {

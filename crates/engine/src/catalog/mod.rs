@@ -1,7 +1,7 @@
-//! The catalog: databases, containers, offers, the map of each container's partitions, and the small resources:
-//! users, permissions, scripts, client encryption keys.
+//! The catalog: databases, containers, offers, the map of each container's partitions, and the small resources: users,
+//! permissions, scripts, client encryption keys.
 //!
-//! One immutable state, swapped as a whole after each durable change. Changes are made one at a time.
+//! One immutable state, replaced as a whole after each durable change. Changes are serialised.
 
 mod change;
 mod encryption_keys;
@@ -40,13 +40,13 @@ use model::{
 use plan::Condition;
 use std::sync::Arc;
 
-/// Most containers a store can have: the top bit of their number in a RID is taken.
+/// Maximum number of containers of a store: the top bit of their number in a RID is used otherwise.
 const CONTAINERS_MAX: u32 = (1 << 31) - 1;
-/// Most partitions a container can be created with.
+/// Maximum number of partitions of a new container.
 const PARTITIONS_MAX: u64 = 1024;
 
 impl Engine {
-    /// Finds a database by name, or else by RID, for a caller who may know of it and wants to do `action` there.
+    /// Finds a database by name, or else by RID, for a caller who may know of it and wants to perform `action` on it.
     pub fn find_database(
         &self,
         principal: &Principal,
@@ -60,7 +60,8 @@ impl Engine {
         self.access.reveal(principal, action, sought, found, |database| Place::Database(database))
     }
 
-    /// Finds a container by names, or else by RIDs, for a caller who may know of it and wants to do `action` there.
+    /// Finds a container by names, or else by RIDs, for a caller who may know of it and wants to perform `action` on
+    /// it.
     pub fn find_container(
         &self,
         principal: &Principal,
@@ -129,7 +130,7 @@ impl Engine {
         self.page_of(page, b"databases", databases, |database| database.number().0)
     }
 
-    /// Creates a container with as many partitions as its throughput asks for.
+    /// Creates a container with the number of partitions that its throughput requires.
     pub async fn create_container(
         &self,
         pass: AdminPass<&Database>,
@@ -153,7 +154,7 @@ impl Engine {
             ContainerParts { number, database: Arc::clone(&database), definition, stamp, computed_reader };
         let container = Arc::new(Container::new(parts, false, map));
         change.put_new_container(&container).await?;
-        // A container of a database with shared throughput has an offer of its own only when it asks for one.
+        // A container of a database with shared throughput has its own offer only if one is requested.
         if throughput.is_some() || !shared {
             change.put_offer(OfferOwner::container(&container), throughput_or_default)?;
         }
@@ -182,7 +183,7 @@ impl Engine {
         Ok(replaced)
     }
 
-    /// Deletes a container; its rows go in the background.
+    /// Deletes a container; its rows are deleted in the background.
     pub async fn delete_container(
         &self,
         pass: AdminPass<&Container>,
@@ -214,13 +215,13 @@ impl Engine {
         pass.resource.range_feed()
     }
 
-    /// Has the partitions keep the history of all versions for so many seconds, until the container is loaded again.
-    /// No definition asks for that yet, since no request can read it.
+    /// Makes the partitions keep the history of all versions for this number of seconds, until the container is loaded
+    /// again. No definition contains this setting yet, since no request can read the history.
     pub fn keep_history(&self, pass: &AdminPass<&Container>, seconds: Option<u64>) {
         pass.resource.keep_history(seconds);
     }
 
-    /// One page of a list that is sorted by `number`; the continuation is the last number given.
+    /// One page of a list that is sorted by `number`; the continuation is the last number returned.
     fn page_of<T>(
         &self,
         page: &PageRequest,
@@ -247,7 +248,7 @@ impl Engine {
     }
 }
 
-/// A policy names keys of its database, or no client could ever decrypt anything.
+/// A policy must name keys of its database; otherwise no client could decrypt anything.
 fn check_encryption_keys(
     state: &CatalogState,
     database: &Database,

@@ -25,7 +25,7 @@ impl Engine {
         self.page_of(page, b"offers", offers, |offer| offer.number().0)
     }
 
-    /// The least rate to which an offer can be changed.
+    /// The lowest rate to which an offer can be changed.
     pub fn offer_minimum(&self, _pass: &CatalogPass<Account>, offer: &Offer) -> u64 {
         floor(&self.catalog.state(), offer).of(offer.throughput())
     }

@@ -1,4 +1,5 @@
-//! Permissions of a user: each names a resource of the user's database, which is looked up when it is written.
+//! Permissions of a user: each names a resource of the user's database, which is resolved when the permission is
+//! written.
 
 use super::entries::{Addressed, Container, Page, PageRequest};
 use super::shelf::Entry;
@@ -16,29 +17,29 @@ use std::sync::Arc;
 /// A permission with what it grants.
 pub type Permission = Entry<Grant>;
 
-/// A permission that is to be written.
+/// A permission to be written.
 #[derive(Clone, Debug)]
 pub struct WantedPermission<'a> {
-    /// Its name and mode, and the texts that are given back with it.
+    /// Its name and mode, and the texts that are returned with it.
     pub definition: PermissionDefinition,
-    /// What it is for.
+    /// The resource it is for.
     pub resource: PermissionResource<'a>,
-    /// The key, or the beginning of a hierarchical key, to which it is restricted.
+    /// The key, or the prefix of a hierarchical key, to which it is restricted.
     pub key: Option<Vec<KeyComponent>>,
 }
 
-/// What a permission is for. Databases, containers, documents and scripts are named by id or by RID.
+/// The resource of a permission. Databases, containers, documents and scripts are addressed by id or by RID.
 #[derive(Clone, Copy, Debug)]
 pub struct PermissionResource<'a> {
     /// The database, which is that of the user.
     pub database: &'a str,
     /// The container.
     pub container: &'a str,
-    /// How much of it.
+    /// The part of it.
     pub part: PermissionPart<'a>,
 }
 
-/// How much of a container a permission is for.
+/// The part of a container that a permission is for.
 #[derive(Clone, Copy, Debug)]
 pub enum PermissionPart<'a> {
     /// All documents.
@@ -87,7 +88,7 @@ impl Engine {
         Ok(written)
     }
 
-    /// Replaces a permission, which ends its tokens.
+    /// Replaces a permission, which revokes its tokens.
     pub async fn replace_permission(
         &self,
         pass: AdminPass<Permissions<'_>>,
@@ -108,7 +109,7 @@ impl Engine {
         Ok(replaced)
     }
 
-    /// Deletes a permission, which ends its tokens.
+    /// Deletes a permission, which revokes its tokens.
     pub async fn delete_permission(
         &self,
         pass: AdminPass<Permissions<'_>>,
@@ -132,7 +133,7 @@ impl Engine {
     }
 }
 
-/// Finds what the permission is for.
+/// Resolves the resource of the permission.
 fn resolved(state: &CatalogState, user: &User, wanted: WantedPermission<'_>) -> Result<Grant, Fault> {
     let WantedPermission { definition, resource, key } = wanted;
     let database = state.find_database(resource.database).ok_or(MissingFault::Resource)?;
@@ -158,7 +159,7 @@ fn resolved(state: &CatalogState, user: &User, wanted: WantedPermission<'_>) -> 
     Ok(Grant { container: container.number(), scope, key, definition })
 }
 
-/// Which document is named: below a container that is named by RID it is a RID, else an id.
+/// The addressed document: below a container that is addressed by RID it is a RID, otherwise an id.
 fn document(owner: &Addressed<Arc<Container>>, id: &str) -> Named {
     let here = |rid: &Rid| owner.by_rid && rid.parent() == Some(owner.resource.rid());
     match Rid::parse(id).filter(here) {
@@ -167,7 +168,7 @@ fn document(owner: &Addressed<Arc<Container>>, id: &str) -> Named {
     }
 }
 
-/// A user has one permission for a resource and key, or it would be unclear which one holds.
+/// A user has at most one permission for a resource and key; otherwise it would be unclear which one applies.
 fn refuse_second(
     state: &CatalogState,
     user: Rid,

@@ -1,10 +1,10 @@
 //! The catalog's rows: how its entries are written to the store and read back.
 //!
 //! Every row begins with the version of its kind; the fields follow in the encoding of `model::Encoder`. The reader
-//! checks the form only, not the rules for new definitions. Anything it does not know is damage, named by row.
+//! checks the form only, not the rules for new definitions. Anything unknown is reported as damage of the row.
 //!
 //! ```text
-//! counters    version · database, container, offer, resource, change: the last numbers given · two secrets:32
+//! counters    version · database, container, offer, resource, change: the last numbers assigned · two secrets:32
 //! database    version · id · stamp
 //! container   version · database number · definition · stamp · expiry pending · stamp of the map · partitions:
 //!             ordinal · lower bound · upper bound · ordinals of parents
@@ -31,7 +31,7 @@ const CONTAINER_VERSION: u8 = 1;
 const OFFER_VERSION: u8 = 1;
 const SMALL_RESOURCE_VERSION: u8 = 1;
 
-/// Counters of the catalog. Numbers are never reused, so the last ones given are kept for ever.
+/// Counters of the catalog. Numbers are never reused, so the last ones assigned are kept forever.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MetaRow {
     pub(crate) database_last: u32,
@@ -39,7 +39,7 @@ pub(crate) struct MetaRow {
     pub(crate) offer_last: u32,
     pub(crate) resource_last: u32,
     pub(crate) change_last: u64,
-    /// No partition of a dropped container has given an LSN or a stamp above.
+    /// No partition of a dropped container has assigned a higher LSN or stamp.
     pub(crate) floor: u64,
     pub(crate) secrets: StoreSecrets,
 }
@@ -52,7 +52,7 @@ pub(crate) struct StoreSecrets {
 }
 
 impl StoreSecrets {
-    /// Makes up the secrets that are not there yet; answers whether there were any.
+    /// Generates the secrets that do not exist yet; returns whether it generated any.
     pub(crate) fn fill(&mut self, fill_random: impl Fn(&mut [u8])) -> bool {
         let mut filled = false;
         for secret in [&mut self.continuation, &mut self.token] {

@@ -1,4 +1,4 @@
-//! Scripts of a container: their definitions. They run elsewhere.
+//! Definitions of the scripts of a container. They are executed elsewhere.
 
 use super::change::script_shelf;
 use super::entries::{Container, Page, PageRequest};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// A stored procedure, trigger or user-defined function.
 pub type Script = Entry<ScriptDefinition>;
 
-/// A script that a request names, there or not. It tells nobody which, until access to it was granted.
+/// A script that a request refers to, whether it exists or not. That is not revealed until access to it was granted.
 #[derive(Clone, Debug)]
 pub struct NamedScript<'a> {
     pub(crate) container: &'a Container,
@@ -23,14 +23,14 @@ pub struct NamedScript<'a> {
 }
 
 impl NamedScript<'_> {
-    /// The name by which access is asked for: that of the script, however the request names it.
+    /// The name for which access is requested: that of the script, however the request addresses it.
     pub(crate) fn name(&self) -> &str {
         self.found.as_ref().map_or(self.segment, |script| script.id())
     }
 }
 
 impl Engine {
-    /// The script that `segment` names by name, or else by RID.
+    /// The script that `segment` addresses by name, or else by RID.
     pub fn named_script<'a>(
         &self,
         container: &'a Container,

@@ -1,6 +1,6 @@
 //! Small named resources below a database, user or container: one shelf for each kind.
 //!
-//! All kinds work alike, so there is one shelf type; what a resource says is its definition's business.
+//! All kinds are handled alike, so there is one generic type; its parameter is the definition of the resource.
 
 use super::entries::{Addressed, Stamp};
 use model::{DecodeFault, Decoder, Encoder, Etag, ResourceNumber, Rid};
@@ -38,7 +38,7 @@ impl<D> Entry<D> {
         &self.id
     }
 
-    /// What it says.
+    /// Its definition.
     pub fn definition(&self) -> &D {
         &self.definition
     }
@@ -65,7 +65,7 @@ pub(crate) struct DefinitionCode<D> {
     pub(crate) name: &'static str,
     /// Appends the encoding of a definition.
     pub(crate) encode: fn(&D, &mut Encoder),
-    /// Reads it.
+    /// Reads the encoding of a definition.
     pub(crate) decode: fn(&mut Decoder<'_>) -> Result<D, DecodeFault>,
 }
 
@@ -127,12 +127,12 @@ impl<D> Shelf<D> {
         children
     }
 
-    /// How many children `parent` has.
+    /// The number of children of `parent`.
     pub(crate) fn count(&self, parent: Rid) -> usize {
         self.children_by_name(parent).map_or(0, HashMap::len)
     }
 
-    /// Puts an entry in; one of the same number goes.
+    /// Adds an entry; replaces one with the same number.
     pub(crate) fn insert(&mut self, entry: Arc<Entry<D>>) {
         self.remove(entry.number);
         if let Some(parent) = entry.rid.parent() {

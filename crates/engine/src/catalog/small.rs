@@ -1,4 +1,4 @@
-//! What all small resources do alike: create or replace, replace, delete, list.
+//! Operations that all small resources have in common: create or replace, replace, delete, list.
 
 use super::change::{Change, ShelfOf};
 use super::check;
@@ -9,10 +9,10 @@ use model::{ConflictFault, Fault, MissingFault, PreconditionFault, ResourceNumbe
 use plan::Condition;
 use std::sync::Arc;
 
-/// What a create does with a resource of that name.
+/// What a create does if a resource of that name exists.
 #[derive(Clone, Debug)]
 pub enum Creation {
-    /// It is a conflict.
+    /// It is refused as a conflict.
     OnlyNew,
     /// It is replaced, under a condition.
     OrReplace(Condition),
@@ -35,7 +35,7 @@ pub(super) struct Wanted<'a, D> {
 }
 
 impl Change<'_> {
-    /// Creates what is wanted, or replaces what is there if that was asked for.
+    /// Creates a resource, or replaces the existing one if that was requested.
     pub(super) fn create_or_replace<D: Clone>(
         &mut self,
         shelf: ShelfOf<D>,
@@ -61,7 +61,7 @@ impl Change<'_> {
         }
     }
 
-    /// The entry as it is now, if the condition holds.
+    /// The current entry, if the condition holds.
     pub(super) fn current_entry<D>(
         &mut self,
         shelf: ShelfOf<D>,
@@ -74,7 +74,7 @@ impl Change<'_> {
         Ok(current)
     }
 
-    /// Gives an entry another name or definition. A name that another has is a conflict.
+    /// Gives an entry another name or definition. A name that is in use is a conflict.
     pub(super) fn rename_or_replace<D: Clone>(
         &mut self,
         shelf: ShelfOf<D>,
@@ -92,7 +92,7 @@ impl Change<'_> {
 }
 
 impl Engine {
-    /// Deletes an entry that has nothing below it.
+    /// Deletes an entry that has no children.
     pub(super) async fn delete_entry<D: Clone>(
         &self,
         shelf: ShelfOf<D>,
@@ -105,7 +105,7 @@ impl Engine {
         change.commit().await
     }
 
-    /// A page of the children of `parent`; `what` keeps the continuations of different lists apart.
+    /// A page of the children of `parent`; `what` distinguishes the continuations of different lists.
     pub(super) fn page_of_entries<D>(
         &self,
         page: &PageRequest,

@@ -1,4 +1,4 @@
-//! The catalog's state at one moment, how it is found in the store, and who may alter it: one at a time.
+//! The catalog's state at one moment, how it is loaded, and how changes are serialised.
 
 use super::change::Change;
 use super::entries::{Addressed, Container, Database, Offer, PartitionMap, Stamp};
@@ -21,8 +21,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Mutex;
 
-/// What names stand for. Every request looks two of them up, and only who may create resources chooses them, so a
-/// quick hash will do.
+/// Numbers by name. Every request looks up two names, and only callers who may create resources choose them, so a fast
+/// hash is sufficient.
 type Names<N> = HashMap<String, N, foldhash::fast::RandomState>;
 
 /// All entries at one moment.
@@ -38,7 +38,7 @@ pub(crate) struct CatalogState {
     pub(super) dropped: Vec<Dropped>,
 }
 
-/// The small resources. Shared between states, so that a change copies the shelf it alters and no other.
+/// The small resources. Shared between states, so that a change copies only the shelf it changes.
 #[derive(Clone, Debug)]
 pub(crate) struct Shelves {
     pub(super) users: Arc<Shelf<()>>,
@@ -90,9 +90,9 @@ impl Shelves {
 #[derive(Clone, Debug)]
 pub(crate) struct Dropped {
     pub(crate) number: ContainerNumber,
-    /// Its partitions, if it was in use since the start: their writers must have ended before the rows go.
+    /// Its partitions, if it was in use since the start: their writers must have ended before the rows are deleted.
     pub(crate) map: Option<Arc<PartitionMap>>,
-    /// Whether the floor of LSNs is above all of its own.
+    /// Whether the floor of LSNs is above all of its LSNs.
     pub(crate) is_below_floor: bool,
 }
 
@@ -101,13 +101,13 @@ pub(crate) struct Dropped {
 pub(crate) struct Catalog {
     state: ArcSwap<CatalogState>,
     changing: Mutex<()>,
-    /// A change has failed in a way that leaves open whether it is in the store.
+    /// A change has failed and it is unknown whether it is in the store.
     doubtful: AtomicBool,
     computed_reader: ComputedReader,
 }
 
 impl Catalog {
-    /// Reads the catalog; a new store gets its secrets here.
+    /// Reads the catalog; generates the secrets of a new store.
     pub(crate) async fn open(
         store: &Store,
         computed_reader: ComputedReader,
@@ -128,12 +128,11 @@ impl Catalog {
         })
     }
 
-    /// The entries now.
+    /// The current entries.
     pub(crate) fn state(&self) -> arc_swap::Guard<Arc<CatalogState>> {
         self.state.load()
     }
 
-    /// The permission with this number.
     pub(crate) fn permission(&self, number: ResourceNumber) -> Option<Arc<Permission>> {
         self.state.load().shelves.permissions.get(number).cloned()
     }
@@ -142,7 +141,7 @@ impl Catalog {
         self.state.load().meta.secrets.clone()
     }
 
-    /// Finds out what came of a change whose outcome was unknown: nothing may rest on either answer before.
+    /// Resolves a change whose outcome is unknown: nothing may depend on either outcome before.
     pub(crate) async fn settle(&self, store: &Store) -> Result<(), Fault> {
         if !self.doubtful.load(Ordering::Acquire) {
             return Ok(());
@@ -158,7 +157,7 @@ impl Catalog {
         if !self.doubtful.load(Ordering::Acquire) {
             return Ok(());
         }
-        // An empty batch behind all others: its answer says that the change is decided, and fails as long as the
+        // An empty batch after all others: its result means that the change is decided, and it fails as long as the
         // store must be reopened.
         let view =
             store.submit(&store.lane(), Batch::default(), Durability::Sync).await.map_err(commit_fault)?;
@@ -169,7 +168,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Begins a change; others wait until it is committed or dropped.
+    /// Starts a change; others wait until it is committed or dropped.
     pub(crate) async fn begin<'a>(&'a self, engine: &'a Engine) -> Result<Change<'a>, Fault> {
         let turn = self.changing.lock().await;
         self.settle_in_turn(engine.store()).await?;
@@ -179,7 +178,7 @@ impl Catalog {
         Ok(Change::new(self, engine.store(), state, stamp, turn))
     }
 
-    /// Makes the outcome of a change visible.
+    /// Makes the result of a change visible.
     pub(super) fn publish(&self, state: CatalogState) {
         state.retire_dropped();
         self.state.store(Arc::new(state));
@@ -190,7 +189,7 @@ impl Catalog {
         self.doubtful.load(Ordering::Acquire)
     }
 
-    /// Notes that a change has failed in a way that leaves open whether it is in the store.
+    /// Records that a change has failed and that it is unknown whether it is in the store.
     pub(super) fn doubt(&self) {
         self.doubtful.store(true, Ordering::Release);
     }
@@ -266,8 +265,8 @@ impl CatalogState {
         &self.dropped
     }
 
-    /// Makes a state that was read from the store go on with the partitions of the one before: a partition must
-    /// never have two writers.
+    /// Makes a state that was read from the store use the partitions of the previous one: a partition must never have
+    /// two writers.
     fn take_over(&mut self, before: &CatalogState) {
         for container in self.containers.values_mut() {
             if let Some(old) = before.containers.get(&container.number()) {

@@ -1,14 +1,14 @@
-//! How much a container holds, for clients that ask.
+//! The usage of a container: numbers of documents, bytes, partitions and scripts.
 
 use super::entries::Container;
 use crate::access::CatalogPass;
 use crate::engine::Engine;
 use model::{Fault, ScriptKind};
 
-/// How much a container holds.
+/// The usage of a container.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ContainerUsage {
-    /// Documents, expired ones included until they are swept.
+    /// Documents, including expired ones that were not deleted yet.
     pub documents: u64,
     /// Bytes of the documents.
     pub document_bytes: u64,
@@ -23,7 +23,7 @@ pub struct ContainerUsage {
 }
 
 impl Engine {
-    /// Counts what a container holds.
+    /// Counts the content of a container.
     pub async fn container_usage(&self, pass: &CatalogPass<&Container>) -> Result<ContainerUsage, Fault> {
         let container = pass.resource;
         let scripts = |kind| self.catalog.state().shelves.scripts(kind).count(container.rid());

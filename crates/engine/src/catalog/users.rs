@@ -9,7 +9,7 @@ use model::{Fault, MissingFault, Rid};
 use plan::Condition;
 use std::sync::Arc;
 
-/// A user: a name alone.
+/// A user, which consists only of a name.
 pub type User = Entry<()>;
 
 impl Engine {
@@ -54,7 +54,7 @@ impl Engine {
         Ok(replaced)
     }
 
-    /// Deletes a user with all permissions, which ends their tokens.
+    /// Deletes a user with all permissions, which revokes their tokens.
     pub async fn delete_user(
         &self,
         pass: AdminPass<Users<'_>>,

@@ -1,4 +1,4 @@
-//! Deletes the rows of dropped containers. The store has no deletion of ranges, so it goes in bounded steps.
+//! Deletes the rows of dropped containers. The store cannot delete ranges, so this is done in steps of limited size.
 
 use crate::catalog::Dropped;
 use crate::engine::Engine;
@@ -16,11 +16,11 @@ impl Engine {
     /// Deletes all rows of a dropped container.
     pub(super) async fn delete_dropped(&self, number: ContainerNumber) -> Result<(), Fault> {
         let Some(Dropped { map, .. }) = self.dropped(number) else { return Ok(()) };
-        // A writer that is still at work would put rows where nobody looks for them any more.
+        // A writer that is still running would write rows that nobody ever deletes.
         for slot in map.iter().flat_map(|map| &map.entries) {
             slot.seal(&self.slots).await;
         }
-        // Its heads go with its rows: what they say of LSNs is kept before.
+        // Its heads are deleted with its rows: their LSNs are saved in the floor before.
         if self.dropped(number).is_some_and(|dropped| !dropped.is_below_floor) {
             let mut change = self.catalog.begin(self).await?;
             change.raise_floor().await?;
@@ -42,7 +42,7 @@ impl Engine {
         self.catalog.state().dropped().iter().find(|dropped| dropped.number == number).cloned()
     }
 
-    /// Deletes a bounded number of rows; tells whether there are more.
+    /// Deletes a limited number of rows; returns whether there are more.
     async fn delete_some_rows(&self, space: Space, number: ContainerNumber) -> Result<bool, Fault> {
         let _step = self.housekeeping_step().await;
         let view = self.store().view().await.map_err(read_fault)?;

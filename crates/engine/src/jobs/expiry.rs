@@ -1,7 +1,7 @@
-//! Deletes documents whose time has come.
+//! Deletes expired documents.
 //!
-//! Nobody waits for this: an expired document is absent for everybody at once. The writer checks each one again. A
-//! container is looked at only when a document may be due: its writers note the earliest second of what they commit.
+//! Nobody waits for this: an expired document is absent for all readers immediately. The writer checks each one again.
+//! A container is examined only if a document may be due: its writers note the earliest expiry second that they commit.
 
 use super::poison::Skipped;
 use crate::catalog::{Container, PartitionMap};
@@ -21,7 +21,7 @@ use std::sync::Arc;
 const ROWS_AT_A_TIME: usize = 1024;
 /// Documents of one transaction.
 pub(super) const TRANSACTION_DOCUMENTS: usize = 256;
-/// Seconds until documents that could not be swept are tried again.
+/// Seconds until documents that could not be deleted are tried again.
 const POISON_PAUSE_SECONDS: u64 = 600;
 
 /// The documents of one partition that are due.
@@ -32,7 +32,7 @@ struct Due {
 }
 
 impl Engine {
-    /// Sweeps a container once: all that is due when it begins.
+    /// Sweeps a container once: everything that is due at the start of the sweep.
     pub(super) async fn sweep_expired(&self, number: ContainerNumber) -> Result<(), Fault> {
         let Some(container) = self.catalog.state().container(number) else { return Ok(()) };
         let now = self.ambient().now_seconds();
@@ -67,7 +67,7 @@ impl Engine {
             for done in join_all(sweeping.collect()).await {
                 match done {
                     Ok(left) => skipped += left,
-                    // The other partitions are swept all the same.
+                    // The other partitions are swept nevertheless.
                     Err(failed) => fault = Some(failed),
                 }
             }
@@ -103,7 +103,7 @@ fn by_partition(map: &Arc<PartitionMap>, rows: &[(Bytes, Bytes)]) -> BTreeMap<Pa
     due
 }
 
-/// The second of the first expiry row behind those of `due`.
+/// The second of the first expiry row after those of `due`.
 async fn first_behind(view: &View, container: &Container, due: KeyRange) -> Result<Option<u64>, Fault> {
     let whole = keyspace::container_rows(container.number());
     let Some(start) = due.end else { return Ok(None) };

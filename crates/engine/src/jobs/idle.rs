@@ -1,4 +1,4 @@
-//! Closes partitions that nobody uses, so that their memory returns. The next request opens them again.
+//! Closes idle partitions to free their memory. The next request opens them again.
 
 use crate::catalog::Container;
 use crate::engine::Engine;
@@ -8,7 +8,7 @@ use model::Fault;
 use std::sync::Arc;
 
 impl Engine {
-    /// Closes the partitions that have been idle for long, and beyond the bound those that were used least recently.
+    /// Closes the partitions that exceed the idle time, and beyond the limit the least recently used ones.
     pub(super) async fn close_idle_partitions(&self) -> Result<(), Fault> {
         let bounds = self.options.partitions;
         let now = self.slots.tick();

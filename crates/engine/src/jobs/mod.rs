@@ -1,8 +1,9 @@
 //! Housekeeping: sweeping expired documents, deleting dropped containers, trimming logs, closing idle partitions.
 //!
-//! Each piece of work is a task of its own and a loop over what the store says is left to do, so work that a crash cut
-//! short goes on at the next start. One that fails or panics is logged and tried again in a later round; the others go
-//! on. Steps of all of them share one budget, so housekeeping as a whole takes a bounded part of the store.
+//! Each piece of work is a separate task that processes what the store says is left to do, so work that a crash
+//! interrupts continues at the next start. A piece that fails or panics is logged and tried again in a later round; the
+//! others continue. Steps of all pieces share one budget, so housekeeping as a whole takes a limited share of the
+//! store.
 
 mod dropped;
 mod expiry;
@@ -25,20 +26,18 @@ use tokio::task::{Id, JoinError, JoinHandle, JoinSet};
 const ROUND: Duration = Duration::from_secs(1);
 /// Rounds between two searches for idle partitions.
 const ROUNDS_PER_IDLE_CHECK: u64 = 10;
-/// Pieces of work of one kind that are under way at the same time. Long ones of one kind hold up no other kind.
+/// Pieces of work of one kind that run concurrently. Long ones of one kind delay no other kind.
 const WORK_PER_KIND_MAX: usize = 4;
 
-/// The jobs of an engine.
 #[derive(Debug)]
 pub(crate) struct Jobs {
     wake: Arc<Notify>,
     stopping: AtomicBool,
     task: Mutex<Option<JoinHandle<()>>>,
-    /// Rounds so far.
     round: AtomicU64,
-    /// Counts how often work was begun.
+    /// Number of times that work was started.
     rotation: AtomicU64,
-    /// Documents that were left out because they could not be read.
+    /// Documents that were skipped because they could not be read.
     skipped: AtomicU64,
 }
 
@@ -55,10 +54,10 @@ impl Default for Jobs {
     }
 }
 
-/// A piece of work; the same piece is never under way twice.
+/// A piece of work; the same piece never runs twice concurrently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Work {
-    /// Find out what came of a catalog change whose outcome was unknown.
+    /// Resolve a catalog change whose outcome is unknown.
     SettleCatalog,
     /// Delete the rows of a dropped container.
     Drop(ContainerNumber),
@@ -68,7 +67,7 @@ enum Work {
     Sweep(ContainerNumber),
     /// Trim the log of a partition.
     Trim(ContainerNumber, PartitionOrdinal),
-    /// Close partitions that nobody uses.
+    /// Close idle partitions.
     CloseIdle,
 }
 
@@ -99,19 +98,19 @@ impl Work {
 }
 
 impl Jobs {
-    /// Starts the task. It holds the engine only while it works, so that an engine nobody uses can go.
+    /// Starts the task. It holds the engine only while it works, so that an unused engine can be dropped.
     pub(crate) fn start(engine: &Arc<Engine>) {
         let wake = Arc::clone(&engine.jobs.wake);
         let task = tokio::spawn(run(Arc::downgrade(engine), wake));
         *engine.jobs.task.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
     }
 
-    /// Begins the next round now.
+    /// Starts the next round now.
     pub(crate) fn wake(&self) {
         self.wake.notify_one();
     }
 
-    /// Waits until the work under way is over and no other will begin.
+    /// Waits until the running work has ended and no more will start.
     pub(crate) async fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
         self.wake.notify_one();
@@ -129,12 +128,12 @@ impl Jobs {
 }
 
 impl Engine {
-    /// Waits for its turn under the budget that all housekeeping shares, index builds included.
+    /// Waits for its turn in the budget that all housekeeping shares, index builds included.
     async fn housekeeping_step(&self) -> Step<'_> {
         self.index_memory.steps().step().await
     }
 
-    /// The work that is due now; `round` counts when a round of its own has begun.
+    /// The work that is due now; `round` is the number of a new round, if one has started.
     fn due_work(&self, round: Option<u64>) -> Vec<Work> {
         let now = self.slots.tick();
         round.into_iter().for_each(|round| self.jobs.round.store(round, Ordering::Relaxed));
@@ -158,7 +157,7 @@ impl Engine {
                 of_containers.push(Work::Sweep(container.number()));
             }
         }
-        // Each time another container comes first: where there is more work than is begun at once, all have their turn.
+        // Rotates the containers, so that all get their turn if there is more work than is started at once.
         let count = of_containers.len().max(1) as u64;
         let first = self.jobs.rotation.fetch_add(1, Ordering::Relaxed) % count;
         of_containers.rotate_left(usize::try_from(first).unwrap_or(0));
@@ -167,20 +166,20 @@ impl Engine {
     }
 }
 
-/// Work under way.
+/// Running work.
 #[derive(Default)]
 struct UnderWay {
     tasks: JoinSet<Result<(), Fault>>,
     work: BTreeMap<Id, Work>,
-    /// Pieces that have ended in this round: they are not begun again before the next, lest one that fails at once is
-    /// tried without a pause.
+    /// Pieces that have ended in this round: they are started again only in the next, so that one that fails
+    /// immediately is not repeated without a pause.
     ended: BTreeSet<Work>,
     /// Whether work waits for other work of its kind.
     has_waiting: bool,
 }
 
 impl UnderWay {
-    /// Begins the work that is due, as far as not too much of its kind is under way.
+    /// Starts the work that is due, up to the limit of each kind.
     fn begin(&mut self, engine: &Arc<Engine>, due: Vec<Work>) {
         self.has_waiting = false;
         for work in due {
@@ -197,7 +196,7 @@ impl UnderWay {
         }
     }
 
-    /// Waits until a piece has ended; for ever if there is none.
+    /// Waits until a piece has ended; forever if there is none.
     async fn ended(&mut self) {
         match self.tasks.join_next_with_id().await {
             Some(ended) => self.note(ended),

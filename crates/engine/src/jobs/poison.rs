@@ -1,7 +1,7 @@
-//! Hands mutations of many documents to a writer at once, and goes on without those that cannot be carried out.
+//! Passes mutations of many documents to a writer at once, and skips those that cannot be executed.
 //!
-//! A document that cannot be read, a damaged record for one, must not stop the work on the others: it is tried once
-//! more alone, then logged, counted and left out.
+//! A document that cannot be read, such as a damaged record, must not stop the work on the others: it is tried once
+//! more alone, then logged, counted and skipped.
 
 use super::expiry::TRANSACTION_DOCUMENTS;
 use crate::catalog::Container;
@@ -12,10 +12,9 @@ use plan::{LogicalKey, Mutation, Operation, Returned};
 use std::ops::AddAssign;
 use std::sync::atomic::Ordering;
 
-/// Documents of one transaction that are left out before the rest is carried out one by one.
+/// Documents of one transaction that are skipped before the rest is executed one by one.
 const TOGETHER_SKIPPED_MAX: u64 = 8;
 
-/// Documents that were left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Skipped(pub(super) u64);
 
@@ -26,12 +25,12 @@ impl AddAssign for Skipped {
 }
 
 impl Engine {
-    /// Documents that housekeeping has left out since the start because they could not be read.
+    /// Number of documents that housekeeping has skipped since the start because they could not be read.
     pub fn skipped_documents(&self) -> u64 {
         self.jobs.skipped.load(Ordering::Relaxed)
     }
 
-    /// Carries out mutations of documents of the partition that owns `place`, whatever their partition keys.
+    /// Executes mutations of documents of the partition that owns `place`, whatever their partition keys.
     pub(super) async fn carry_out(
         &self,
         container: &Container,
@@ -50,7 +49,7 @@ impl Engine {
         }
     }
 
-    /// In one transaction; again without those that are left out; one by one if there are many of them.
+    /// In one transaction; again without those that are skipped; one by one if there are many of them.
     async fn carry_out_together(
         &self,
         container: &Container,
@@ -59,7 +58,7 @@ impl Engine {
     ) -> Result<Skipped, Fault> {
         let mut skipped = Skipped::default();
         let mut done = 0;
-        // Ends: each time around one is left out, or some are done.
+        // Terminates: each iteration skips a document or completes some.
         while done < operations.len() {
             let end = if skipped.0 < TOGETHER_SKIPPED_MAX { operations.len() } else { done + 1 };
             let some = operations[done..end].to_vec();
@@ -72,7 +71,7 @@ impl Engine {
                 return Err(fault);
             }
             let operation = operations.remove(done + index);
-            // Once more alone: a read may have failed that does not fail again.
+            // Once more alone: the read may have failed only temporarily.
             let alone = vec![operation.clone()];
             let (executed, _) = self.execute_at(container, key.clone(), alone, Returned::Reads).await?;
             let Err(RefusedStep { fault, .. }) = executed else { continue };
@@ -109,7 +108,7 @@ fn is_poison(fault: &Fault) -> bool {
     }
 }
 
-/// Some complete key of the container.
+/// Any complete key of the container.
 pub(super) fn any_key(container: &Container) -> Result<PartitionKey, Fault> {
     let definition = &container.definition().partition_key;
     Ok(definition.key(vec![KeyComponent::Null; definition.paths().len()])?)

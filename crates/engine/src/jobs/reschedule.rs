@@ -1,7 +1,7 @@
-//! Notes anew when documents expire after the default of their container changed.
+//! Rewrites expiry rows after the default time to live of their container changed.
 //!
-//! The records of each partition are walked in key order. How far a walk has come is saved with the change of the
-//! definition it works for: after a restart it goes on there, and a newer definition begins anew.
+//! The records of each partition are walked in key order. The progress of a walk is saved with the change number of the
+//! definition it works for: after a restart it continues there, and for a newer definition it starts again.
 
 use super::poison::{Skipped, any_key};
 use crate::catalog::Container;
@@ -22,7 +22,7 @@ use std::sync::atomic::Ordering;
 const RECORDS_AT_A_TIME: usize = 256;
 /// Steps between two checkpoints.
 const STEPS_PER_CHECKPOINT: usize = 64;
-/// Partitions of a container that are walked at the same time.
+/// Partitions of a container that are walked concurrently.
 const WALKS_MAX: usize = 4;
 
 /// How a walk ended.
@@ -55,7 +55,7 @@ impl Engine {
             return Ok(());
         }
         let mut change = self.catalog.begin(self).await?;
-        // Only if no other change of the definition came in between.
+        // Only if there was no other change of the definition meanwhile.
         let current = change.state.container(number);
         if let Some(current) = current.filter(|current| current.etag() == container.etag()) {
             change.put_container(&Arc::new(current.settled()));
@@ -64,8 +64,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Walks the records of one partition. The rows are written by the definition that is in force when the writer
-    /// executes, which is `container`'s or a newer one; a newer one has the work done again.
+    /// Walks the records of one partition. The rows are written according to the definition in force when the writer
+    /// executes, which is `container`'s or a newer one; a newer one causes the work to be repeated.
     async fn reschedule_at(&self, container: &Container, slot: &Arc<PartitionSlot>) -> Result<Walked, Fault> {
         let change = container.stamp().change;
         let whole = slot.keys(container.number());
@@ -102,7 +102,7 @@ impl Engine {
         Ok(Walked::All)
     }
 
-    /// Has the rows of a bounded number of documents written; returns where to go on, if there are more.
+    /// Rewrites the rows of a limited number of documents; returns where to continue, if there are more.
     async fn reschedule_some(
         &self,
         container: &Container,
@@ -110,7 +110,7 @@ impl Engine {
         rest: &KeyRange,
     ) -> Result<Option<Bytes>, Fault> {
         let _step = self.housekeeping_step().await;
-        // Not through the partition's view: what the new default lets expire at once needs its row too.
+        // Not through the partition's view: documents that the new default expires immediately need rows too.
         let view = self.store().view().await.map_err(read_fault)?;
         let limit = ScanLimit { rows: RECORDS_AT_A_TIME, bytes: PAGE_BYTES_MAX };
         let chunk = view.scan(RECORDS, rest.clone(), Direction::Forward, limit).await.map_err(read_fault)?;
@@ -139,8 +139,8 @@ impl Engine {
         self.opened(container, slot).await?.save_reschedule(&checkpoint).await
     }
 
-    /// Waits until everything that the partition decided by an earlier definition is in the store. A transaction without
-    /// steps is answered behind all before it.
+    /// Waits until everything that the partition decided by an earlier definition is in the store. A transaction
+    /// without steps is answered after all previous ones.
     async fn pass_writer(&self, container: &Container, slot: &PartitionSlot) -> Result<(), Fault> {
         let key = LogicalKey { partition_key: any_key(container)?, effective: slot.range.min.clone() };
         let (passed, _) = self.execute_at(container, key, Vec::new(), Returned::All).await?;

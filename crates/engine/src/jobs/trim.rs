@@ -1,6 +1,6 @@
-//! Drops log entries of deletions and of replaced versions that every consumer has passed.
+//! Deletes log entries of deletions and of replaced versions that every consumer has passed.
 //!
-//! The log of each partition is a piece of work of its own: a long one, or one that fails, holds up no other.
+//! The log of each partition is a separate piece of work: a long one, or one that fails, delays no other.
 
 use super::Work;
 use crate::catalog::Container;
@@ -10,11 +10,11 @@ use std::sync::atomic::Ordering;
 
 /// Rounds between two trims of a log.
 const ROUNDS_PER_TRIM: u64 = 60;
-/// Trims that are looked for at once. When they have ended, others are.
+/// Trims that are listed at once. More are listed when they have ended.
 const LISTED_MAX: usize = 64;
 
 impl Engine {
-    /// Open partitions whose logs were not trimmed for long.
+    /// Open partitions whose logs were not trimmed recently.
     pub(super) fn due_trims(&self) -> Vec<Work> {
         let Some(due_since) = self.jobs.round.load(Ordering::Relaxed).checked_sub(ROUNDS_PER_TRIM) else {
             return Vec::new();

@@ -105,8 +105,8 @@ async fn the_rows_of_a_dropped_container_go() {
     }
 }
 
-/// A request that found the container before it was dropped had its row written behind the job that deletes rows:
-/// nobody would ever have looked for it again.
+/// A request that found the container before it was dropped had its row written after the job that deletes rows: the
+/// row would never have been deleted.
 #[tokio::test(start_paused = true)]
 async fn a_late_write_to_a_dropped_container_is_refused() {
     let harness = Harness::new().await;
@@ -122,7 +122,7 @@ async fn a_late_write_to_a_dropped_container_is_refused() {
     assert_eq!(partition::stray_containers(&view).await.unwrap(), []);
 }
 
-/// Everything of the catalog is there after a restart, in the stored form.
+/// The whole catalog is restored after a restart, in the stored form.
 #[tokio::test]
 async fn definitions_survive_a_restart() {
     let (store, ambient) = (Store::memory(&SPACES, CommitMode::Thread), TestAmbient::new());
@@ -144,7 +144,7 @@ async fn definitions_survive_a_restart() {
     assert_eq!(ranges(&again, &after), ranges(&harness, &before));
 }
 
-/// A row of an unknown version, cut off or with bytes behind it is damage, and the fault names the row.
+/// A row of an unknown version, a truncated row or one with trailing bytes is damage, and the fault names the row.
 #[tokio::test]
 async fn a_row_that_is_not_known_is_damage_with_its_name() {
     type Damage = fn(&mut Vec<u8>);

@@ -96,7 +96,7 @@ async fn replace_may_change_the_id() {
     let gone = harness.read(&container, r#"["a"]"#, "1").await;
     assert_eq!(gone.unwrap_err(), Fault::Missing(MissingFault::Resource));
     assert_eq!(harness.read(&container, r#"["a"]"#, "2").await.unwrap().etag, renamed.etag);
-    // An expired document is in nobody's way.
+    // An expired document does not conflict.
     harness.create(&container, r#"{"id":"old","pk":"a","mail":"z","ttl":1}"#).await.unwrap();
     harness.ambient.advance_seconds(2);
     let over =
@@ -193,7 +193,7 @@ async fn unique_keys_hold_inside_a_logical_partition() {
     harness.create(&container, r#"{"id":"3","pk":"a"}"#).await.unwrap();
     let both_lack_it = harness.create(&container, r#"{"id":"4","pk":"a"}"#).await;
     assert!(both_lack_it.is_err());
-    // A replace that keeps its values is no conflict with itself, and one that changes them frees the old ones.
+    // A replace that keeps its values does not conflict with itself, and one that changes them releases the old ones.
     let upsert = |json: &str| Mutation::Upsert { item: item(json), condition: Condition::None };
     harness.write(&container, upsert(r#"{"id":"1","pk":"a","mail":"x","n":1}"#)).await.unwrap();
     harness.write(&container, upsert(r#"{"id":"1","pk":"a","mail":"y"}"#)).await.unwrap();

@@ -1,4 +1,4 @@
-//! Commits whose outcome is unknown: what came of them is found out before anything rests on it.
+//! Commits with an unknown outcome: they are resolved before anything depends on them.
 
 use crate::harness::{Harness, KEY, TestAmbient};
 use engine::{Container, EngineOptions};
@@ -22,13 +22,13 @@ async fn create_in_doubt(harness: &Harness, script: &FaultScript, container: &Ar
     assert!(matches!(doubtful, Err(Fault::Storage(StorageFault::Uncertain { .. }))), "{doubtful:?}");
 }
 
-/// The writer went on from the state before the doubtful batch: it stored a second document under the same id, and
-/// gave it the number and ETag of the first.
+/// The writer continued from the state before the batch with the unknown outcome: it stored a second document under the
+/// same id, and gave it the number and ETag of the first.
 #[tokio::test(start_paused = true)]
 async fn a_write_that_came_to_light_is_seen_by_the_next() {
     let (harness, script) = scripted().await;
     let container = harness.container(|_| {}, 400).await;
-    // Opens the partition, which is a commit of its own.
+    // Opens the partition, which is a separate commit.
     harness.read(&container, r#"["a"]"#, "1").await.unwrap_err();
     create_in_doubt(&harness, &script, &container, r#"{"id":"1","pk":"a","n":1}"#).await;
     let waiting = harness.create(&container, r#"{"id":"2","pk":"a"}"#).await;
@@ -41,8 +41,8 @@ async fn a_write_that_came_to_light_is_seen_by_the_next() {
     assert!(second.lsn > first.lsn && second.number > first.number);
 }
 
-/// Partitions that had no part in the failure held views of the engine that was closed, and every request that kept
-/// them awake was refused on their account.
+/// Partitions that were not part of the failure held views of the engine that was closed, and every request that kept
+/// them from becoming idle was refused because of that.
 #[tokio::test(start_paused = true)]
 async fn partitions_without_a_part_in_it_go_on_after_a_reopening() {
     let (harness, script) = scripted().await;
@@ -76,7 +76,7 @@ async fn a_drop_that_came_to_light_counts_before_the_next_write() {
     assert!(harness.found().is_err());
 }
 
-/// A definition that the store has and the catalog in memory had not: documents expired by one and not by the other.
+/// A definition that the store had and the catalog in memory had not: documents expired by one and not by the other.
 #[tokio::test(start_paused = true)]
 async fn a_definition_that_came_to_light_counts_and_keeps_its_partitions() {
     let (harness, script) = scripted().await;
@@ -96,7 +96,7 @@ async fn a_definition_that_came_to_light_counts_and_keeps_its_partitions() {
     assert!(other.lsn > one.lsn && other.number > one.number);
 }
 
-/// The writer of another partition kept head, index and cached records of rows that were gone.
+/// The writer of another partition kept head, index and cached records of rows that were lost.
 #[tokio::test(start_paused = true)]
 async fn what_a_reopening_has_taken_is_forgotten_by_all_writers() {
     for rests in [false, true] {
@@ -111,14 +111,14 @@ async fn what_a_reopening_has_taken_is_forgotten_by_all_writers() {
         let lost = harness.create(&other, r#"{"id":"2","pk":"a","n":2}"#).await.unwrap();
         assert!(harness.read(&other, r#"["a"]"#, "2").await.is_ok());
         if rests {
-            // The writer gives its view back.
+            // The writer releases its view.
             tokio::time::sleep(Duration::from_secs(3)).await;
         }
         script.fail_next(StorageCall::Commit, FaultKind::Fail);
         script.fail_next(StorageCall::Reopen, FaultKind::DropUnsynced);
         harness.create(&failing, r#"{"id":"1","pk":"a"}"#).await.unwrap_err();
         harness.store.reopen().await.unwrap();
-        // The first read has the writer look; the second may be answered from the cache.
+        // The first read makes the writer check; the second may be answered from the cache.
         for _ in 0..2 {
             let gone = harness.read(&other, r#"["a"]"#, "2").await;
             assert_eq!(gone.unwrap_err(), Fault::Missing(MissingFault::Resource), "rests: {rests}");

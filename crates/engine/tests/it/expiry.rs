@@ -10,7 +10,7 @@ use plan::{Condition, Mutation};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Turns of the scheduler in which a job must have come to what a test waits for.
+/// Turns of the scheduler within which a job must reach the state that a test waits for.
 const TURNS_MAX: usize = 100_000;
 
 async fn rows(harness: &Harness, space: kv::Space) -> usize {
@@ -110,7 +110,7 @@ async fn time_does_not_go_back_a_little_for_a_partition() {
     assert_eq!(harness.read(&container, r#"["a"]"#, "2").await.unwrap().ts(), first.ts());
 }
 
-/// One write under a wrong clock kept `_ts` of its partition in the future, and documents with a time to live lived
+/// One write under a wrong clock kept `_ts` of its partition in the future, and documents with a time to live existed
 /// for as long.
 #[tokio::test(start_paused = true)]
 async fn a_partition_that_was_written_under_a_wrong_clock_returns_to_the_right_one() {
@@ -138,7 +138,7 @@ async fn a_partition_that_was_written_under_a_wrong_clock_returns_to_the_right_o
     assert_eq!(right.ts(), before.ts());
     reopened.ambient.advance_seconds(2);
     assert!(reopened.read(&container, r#"["a"]"#, "5").await.is_err(), "it expires in time");
-    // LSNs and with them ETags have only gone forward.
+    // LSNs and therefore ETags have only increased.
     assert!(right.lsn > wrong.lsn && wrong.lsn > before.lsn);
 }
 
@@ -157,8 +157,8 @@ async fn what_has_expired_does_not_come_back_when_the_clock_steps_back() {
     harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
 }
 
-/// The job that notes expiry anew passed over documents that the new default had let expire already: they were
-/// absent for everybody and stayed in the store for ever.
+/// The job that rewrites expiry rows skipped documents that the new default had already expired: they were absent for
+/// all readers and stayed in the store forever.
 #[tokio::test(start_paused = true)]
 async fn what_a_new_default_lets_expire_at_once_is_swept_too() {
     let harness = Harness::new().await;
@@ -172,11 +172,11 @@ async fn what_a_new_default_lets_expire_at_once_is_swept_too() {
     }
 }
 
-/// The new document took its LSN first and its log entry was then written under the LSN of the evicted one: the log
-/// had lost the eviction and had no entry for the version.
+/// The new document took its LSN first and its log entry was then written under the LSN of the evicted one: the log had
+/// lost the eviction and had no entry for the version.
 #[tokio::test(start_paused = true)]
 async fn an_evicted_holder_of_a_unique_key_has_a_log_entry_of_its_own() {
-    // Without a thread of its own, for which the clock would go on: the sweep must not come first.
+    // Without a commit thread, for which the clock would advance: the sweep must not come first.
     let harness = Harness::on(Store::memory(&SPACES, CommitMode::Inline), TestAmbient::new()).await;
     let expiring = |draft: &mut ContainerDraft| {
         draft.default_ttl = DefaultTtl::Seconds(10);
@@ -214,8 +214,8 @@ async fn an_evicted_holder_of_a_unique_key_has_a_log_entry_of_its_own() {
     assert_eq!(*created_at, LogPosition { lsn: new.lsn, position: 1 });
 }
 
-/// The job put the definition back in force that it had collected at the start of its round, and had the documents
-/// deleted that the default of that definition let expire.
+/// The job restored the definition that it had read at the start of its round, and deleted the documents that expired
+/// by the default of that definition.
 #[tokio::test(start_paused = true)]
 async fn a_default_that_is_removed_while_the_job_is_elsewhere_lets_nothing_expire() {
     let harness = stepped().await;
@@ -228,12 +228,12 @@ async fn a_default_that_is_removed_while_the_job_is_elsewhere_lets_nothing_expir
         containers.push(container);
     }
     let [first, second, third] = &containers[..] else { panic!("three containers") };
-    // While the job walks the first container, the others become pending: the next round has them both.
+    // While the job walks the first container, the others become pending: the next round has both.
     replace_default(&harness, first, Some(10_000)).await;
     walk_begins(&harness, first).await;
     replace_default(&harness, second, Some(10_000)).await;
     let third = replace_default(&harness, third, Some(5)).await;
-    // While the job walks the second, the default of the third goes, in time.
+    // While the job walks the second, the default of the third is removed in time.
     walk_begins(&harness, second).await;
     assert_eq!(rows_in(&harness, EXPIRY, container_rows(third.number())).await, 0, "not yet walked");
     let third = replace_default(&harness, &third, None).await;

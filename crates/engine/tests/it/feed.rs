@@ -1,4 +1,4 @@
-//! The read feed: every document once, in one order, page by page.
+//! The read feed: every document once, in a fixed order, page by page.
 
 use crate::harness::{Harness, key};
 use engine::{Container, FeedRequest, Scope};

@@ -1,4 +1,4 @@
-//! An engine on a store in memory, with a clock that the test moves.
+//! An engine on a store in memory, with a clock that the test controls.
 
 use engine::{
     Account, AccountKey, Action, AdminPass, CatalogPass, Container, Database, DocumentAddress, Engine,
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use value::{Document, Value};
 
-/// A clock that stands until the test moves it, and chance that counts.
+/// A clock that stands still until the test moves it, and randomness that counts.
 #[derive(Debug)]
 pub(crate) struct TestAmbient {
     now_ms: AtomicU64,
@@ -51,14 +51,14 @@ impl Ambient for TestAmbient {
     }
 }
 
-/// A store in memory whose commits a test can hold back.
+/// A store in memory with commits that a test can delay.
 pub(crate) struct HeldStore {
     pub(crate) store: Store,
     is_held: Arc<AtomicBool>,
 }
 
 impl HeldStore {
-    /// One that commits what is submitted, a turn of the scheduler later.
+    /// A store that commits what is submitted one turn of the scheduler later.
     pub(crate) fn new() -> HeldStore {
         let store = Store::memory(&SPACES, CommitMode::Stepped);
         let is_held = Arc::new(AtomicBool::new(false));
@@ -75,18 +75,18 @@ impl HeldStore {
         HeldStore { store, is_held }
     }
 
-    /// Nothing is committed from now on.
+    /// Commits nothing from now on.
     pub(crate) fn hold(&self) {
         self.is_held.store(true, Ordering::SeqCst);
     }
 
-    /// Commits go on.
+    /// Continues to commit.
     pub(crate) fn release(&self) {
         self.is_held.store(false, Ordering::SeqCst);
     }
 }
 
-/// Lets turns of the scheduler pass in which everybody gets as far as the store lets them.
+/// Lets turns of the scheduler pass in which all tasks proceed as far as the store allows.
 pub(crate) async fn pass_turns() {
     for _ in 0..100 {
         tokio::task::yield_now().await;
@@ -148,23 +148,23 @@ impl Harness {
         self.engine.access().query_documents(&self.principal, container, scope).unwrap()
     }
 
-    /// Permission to carry out an operation.
+    /// Permission to perform an operation.
     pub(crate) fn write_pass<'a>(&self, keyed: Keyed<'a>) -> WritePass<'a> {
         self.engine.access().write(&self.principal, keyed).unwrap()
     }
 
-    /// Container `c` of database `d`, if it is there.
+    /// Container `c` of database `d`, if it exists.
     pub(crate) fn found(&self) -> Result<Arc<Container>, Fault> {
         let found = self.engine.find_container(&self.principal, Action::ReadMetadata, "d", "c")?;
         Ok(found.resource)
     }
 
-    /// What is wrong with the index of a container.
+    /// Findings of an audit of the index of a container.
     pub(crate) async fn audit_index(&self, container: &Container) -> Vec<IndexFinding> {
         self.engine.audit_index(&self.reader(container)).await.unwrap()
     }
 
-    /// How much of the index of a container is there, in percent.
+    /// Progress of the index of a container, in percent.
     pub(crate) async fn index_progress(&self, container: &Container) -> u8 {
         self.engine.index_progress(&self.reader(container)).await.unwrap()
     }
@@ -173,7 +173,7 @@ impl Harness {
         self.engine.create_database(self.admin(Account), id, None).await
     }
 
-    /// Creates container `c` of database `d` with key `/pk`, or what `change` makes of it.
+    /// Creates container `c` of database `d` with key `/pk`; `change` may alter its definition.
     pub(crate) async fn container(
         &self,
         change: impl FnOnce(&mut ContainerDraft),
@@ -191,7 +191,7 @@ impl Harness {
         self.engine.create_container(self.admin(&*database), definition, throughput).await.unwrap()
     }
 
-    /// Gives a container the definition that `change` makes of the one it has.
+    /// Replaces the definition of a container by what `change` makes of it.
     pub(crate) async fn replace(
         &self,
         container: &Container,

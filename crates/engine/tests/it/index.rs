@@ -13,7 +13,7 @@ use serde_json::json;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
-/// Small enough for tests: what is not tiny is made beside the writer, and becomes runs.
+/// Small enough for tests: an index that is not tiny is built concurrently with the writer, and becomes runs.
 const SMALL: IndexOptions = IndexOptions {
     inline_documents_max: 4,
     flush_documents: 32,
@@ -48,7 +48,7 @@ async fn partitions_that_nobody_opened_are_not_counted_as_ready() {
         put(&harness, &container, number).await;
     }
     assert_eq!(harness.index_progress(&container).await, 100);
-    // As after the death of the process: nothing is closed, and nothing is open.
+    // As after a crash of the process: nothing was closed, and nothing is open.
     let harness = open(&store, SMALL).await;
     let container = found(&harness);
     let policy = IndexingPolicy::by_texts(&[], &["/x/?"]).unwrap();
@@ -109,7 +109,7 @@ fn read_computed(text: &str) -> Option<plan::query::Query> {
     sql::lower(&sql::parse(text).ok()?, &sql::Parameters::none()).ok()
 }
 
-/// Cells and computed values in segments and in runs, after other definitions and after a death of the process.
+/// Cells and computed values in segments and in runs, after other definitions and after a crash of the process.
 #[tokio::test]
 async fn geometries_and_computed_values_are_verified() {
     let store = Store::memory(&SPACES, CommitMode::Thread);
@@ -150,7 +150,7 @@ async fn geometries_and_computed_values_are_verified() {
         }
         assert_eq!(harness.audit_index(&container).await, []);
     }
-    // As after the death of the process: nothing is closed.
+    // As after a crash of the process: nothing was closed.
     let verified = engine::verify(&store, read_computed, TestAmbient::new()).await.unwrap();
     assert!(verified.is_sound(), "{verified:?}");
     assert_eq!((verified.containers[0].documents, verified.containers[0].unindexed), (700, 0));

@@ -1,4 +1,5 @@
-//! Queries that take long: they hold up nobody, stop when nobody wants them, and give what they would give anywhere.
+//! Long queries: they delay no other requests, stop when nobody waits for them, and return the same results as
+//! elsewhere.
 
 use crate::harness::{Harness, KEY, TestAmbient, key};
 use crate::query::{ask, drain, request};
@@ -14,17 +15,17 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
-/// A billion rows out of one document.
+/// A billion rows from one document.
 const ENDLESS: &str =
     "SELECT VALUE COUNT(1) FROM c JOIN a IN c.x JOIN b IN c.x JOIN d IN c.x WHERE c.id = 'large'";
 
-/// A query that ends where it began.
+/// A query that ends on the thread where it started.
 const FEW: &str = "SELECT VALUE c.n FROM c WHERE c.id = '7'";
 
-/// Seconds after which a test is given up.
+/// Timeout of a test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A large document, one of middle size and three hundred small ones, over three partitions.
+/// A large document, one of medium size and three hundred small ones, over three partitions.
 async fn filled(harness: &Harness) -> Arc<Container> {
     let container = harness.container(|_| {}, 30_000).await;
     let numbers: Vec<u32> = (0..1000).collect();
@@ -40,7 +41,7 @@ async fn filled(harness: &Harness) -> Arc<Container> {
     container
 }
 
-/// An engine with threads of its own for queries.
+/// An engine with separate threads for queries.
 struct Setting {
     threads: Runtime,
     harness: Harness,
@@ -58,7 +59,7 @@ impl Setting {
         Setting { threads, harness, container }
     }
 
-    /// A query that does not end by itself in the time of a test.
+    /// A query that does not end within the duration of a test.
     async fn endless(&self) -> Result<QueryPage, Fault> {
         ask(&self.harness, &self.container, &request(ENDLESS, self.scope(), 100, None)).await
     }
@@ -75,11 +76,11 @@ impl Setting {
         self.threads.handle().metrics().num_alive_tasks()
     }
 
-    /// Polls a query until it works on a thread of its own.
+    /// Polls a query until it runs on a separate thread.
     async fn begin(&self, mut query: Pin<&mut impl Future>) {
         let begun = async {
             while self.work_under_way() == 0 {
-                // Without threads of its own this poll would be the whole query.
+                // Without separate threads this poll would execute the whole query.
                 assert!(!poll_once(query.as_mut()).await);
                 tokio::task::yield_now().await;
             }
@@ -87,7 +88,7 @@ impl Setting {
         tokio::time::timeout(PATIENCE, begun).await.unwrap();
     }
 
-    /// Waits until nothing is computed any more.
+    /// Waits until no work is running.
     async fn rest(&self) {
         let resting = async {
             while self.work_under_way() > 0 {
@@ -102,7 +103,7 @@ impl Setting {
     }
 }
 
-/// Polls once, and tells whether it is done.
+/// Polls once, and returns whether it is done.
 async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> bool {
     poll_fn(|context| Poll::Ready(future.as_mut().poll(context).is_ready())).await
 }
@@ -127,7 +128,7 @@ async fn others_go_on_while_one_document_takes_forever() {
 async fn queries_stop_with_the_server() {
     let setting = Setting::new(AdmissionBounds::of_threads(2)).await;
     {
-        // One of them works, the other one waits for its turn.
+        // One of them runs, the other one waits for its turn.
         let (mut one, mut other) = (pin!(setting.endless()), pin!(setting.endless()));
         setting.begin(one.as_mut()).await;
         assert!(!poll_once(other.as_mut()).await);
@@ -152,7 +153,7 @@ async fn a_caller_with_too_much_under_way_is_sent_away() {
         assert!(!poll_once(other.as_mut()).await);
         let third = setting.endless().await;
         assert!(matches!(third, Err(Fault::Limit(LimitFault::Busy { .. }))), "{third:?}");
-        // Small queries need no leave.
+        // Small queries need no admission.
         let few = drain(&setting.harness, &setting.container, FEW, setting.scope(), 10);
         assert_eq!(few.await, ["0"]);
     }
@@ -166,7 +167,7 @@ async fn moved_queries_give_the_same() {
     let plain = Harness::new().await;
     let container = filled(&plain).await;
     for sql in [
-        // Broken off inside of its document, and begun anew.
+        // Preempted inside of its document, and restarted.
         "SELECT VALUE COUNT(1) FROM c JOIN a IN c.x JOIN b IN c.x WHERE c.id = 'middle' AND a < 50",
         // Moved between two documents.
         "SELECT c.id, ARRAY(SELECT VALUE a FROM a IN (SELECT VALUE [1,2,3,4,5,6,7,8,9,10]) WHERE a > c.n) AS x FROM c WHERE c.n >= 0",

@@ -10,10 +10,10 @@ use partition::index::IndexOptions;
 use partition::keyspace::{META, PartitionId, SPACES, manifest_key};
 use std::sync::Arc;
 
-/// Turns of the scheduler in which what a test waits for must have happened.
+/// Turns of the scheduler within which the state that a test waits for must be reached.
 const TURNS_MAX: usize = 10_000;
 
-/// So that a few documents become a run.
+/// A few documents become a run.
 const SMALL: IndexOptions = IndexOptions {
     inline_documents_max: 4,
     flush_documents: 16,
@@ -28,7 +28,7 @@ async fn open(store: &Store) -> Harness {
     Harness::with_options(store.clone(), TestAmbient::new(), &[KEY], options).await
 }
 
-/// What names the runs of the index of the one partition.
+/// The row that lists the runs of the index of the only partition.
 async fn manifest(store: &Store) -> Option<Bytes> {
     let id = PartitionId { container: ContainerNumber(1), ordinal: PartitionOrdinal(0) };
     store.view().await.unwrap().get(META, &manifest_key(id)).await.unwrap()
@@ -47,8 +47,8 @@ async fn new_manifest(store: &Store, before: Option<&Bytes>) -> Bytes {
     panic!("the index was not saved");
 }
 
-/// The opening ended with the request that had begun it, and the next request began another beside what the first had
-/// under way.
+/// The opening ended with the request that had started it, and the next request started another one while work of the
+/// first was still running.
 #[tokio::test(start_paused = true)]
 async fn a_client_that_goes_away_does_not_stop_the_opening_of_a_partition() {
     let held = HeldStore::new();
@@ -60,7 +60,7 @@ async fn a_client_that_goes_away_does_not_stop_the_opening_of_a_partition() {
     }
     let old = new_manifest(&store, None).await;
     drop(harness);
-    // The index is of another policy than the one that the partition is opened with.
+    // The index is of another policy than the one with which the partition is opened.
     let harness = open(&store).await;
     let container = harness.found().unwrap();
     let policy = IndexingPolicy::by_texts(&[], &["/x/?"]).unwrap();
@@ -72,7 +72,7 @@ async fn a_client_that_goes_away_does_not_stop_the_opening_of_a_partition() {
         () = pass_turns() => {}
     }
     held.release();
-    // Nobody asks for the partition any more.
+    // No request uses the partition any more.
     new_manifest(&store, Some(&old)).await;
     assert!(harness.read(&container, r#"["a"]"#, "1").await.is_ok());
     assert_eq!(harness.audit_index(&container).await, []);
@@ -94,7 +94,7 @@ async fn an_engine_closes_its_store_whatever_its_partitions_say() {
     assert_eq!(store.health(), Health::Closed);
 }
 
-/// A writer must not end with the threads on which the request ran that opened its partition.
+/// A writer must not end with the threads of the request that opened its partition.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_partition_outlives_the_runtime_of_the_request_that_opened_it() {
     let harness = Arc::new(open(&Store::memory(&SPACES, CommitMode::Thread)).await);

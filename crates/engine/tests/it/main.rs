@@ -1,4 +1,4 @@
-//! The engine on a store in memory: what an API can ask, and what it is told.
+//! The engine on a store in memory: the operations of an API and their results.
 
 #![allow(clippy::unwrap_used)] // a failed expectation ends the test
 

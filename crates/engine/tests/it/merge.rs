@@ -91,7 +91,7 @@ async fn a_merge_keeps_unique_keys_and_takes_a_new_time_to_live() {
     harness.ambient.advance_seconds(6);
     let gone = harness.read(&container, r#"["a"]"#, "2").await;
     assert_eq!(gone.unwrap_err(), Fault::Missing(MissingFault::Resource));
-    // An expired document is none to merge with.
+    // A merge treats an expired document as absent.
     let again = stored(at(r#"{"id":"2","pk":"a","z":1}"#).await.unwrap());
     assert_eq!(text(&again), r#"{"id":"2","pk":"a","z":1}"#);
 }

@@ -70,7 +70,7 @@ pub(crate) async fn drain(
     }
 }
 
-/// Sixty documents of seven keys over three partitions.
+/// Sixty documents with seven keys over three partitions.
 async fn filled(harness: &Harness) -> Arc<Container> {
     let container = harness.container(|_| {}, 30_000).await;
     for number in 0..60 {
@@ -172,7 +172,7 @@ async fn a_continuation_of_another_request_is_refused() {
         let fault = ask(&harness, &container, &bad).await.unwrap_err();
         assert!(matches!(fault, Fault::Request(RequestFault::BadContinuation(_))), "{fault}");
     }
-    // The same query in other words is the same query.
+    // The same query written differently is the same query.
     let same = request("select *  from   x", Scope::Container, 5, Some(token));
     assert_eq!(ask(&harness, &container, &same).await.unwrap().rows.len(), 5);
     let absent = request(sql, Scope::Range(PartitionOrdinal(77), None), 5, None);
@@ -185,7 +185,7 @@ async fn sessions_charges_and_metrics_are_told() {
     let container = filled(&harness).await;
     let count = request("SELECT VALUE COUNT(1) FROM c", Scope::Container, 10, None);
     let page = ask(&harness, &container, &count).await.unwrap();
-    // The index knows it.
+    // The index has the count.
     assert_eq!((row(&page.rows[0]).as_str(), page.metrics.documents_read), ("60", 0));
     let count = request("SELECT VALUE COUNT(c.n + LENGTH(c.id)) FROM c", Scope::Container, 10, None);
     let page = ask(&harness, &container, &count).await.unwrap();
@@ -254,7 +254,7 @@ async fn documents_come_as_they_are_stored() {
     assert!(found.contains("\"_ts\":1700000000") && found.contains("_etag"), "{found}");
 }
 
-/// The composite index is entered at the value that the filter fixes, in every direction and on every page.
+/// The composite index is walked from the value that the filter fixes, in every direction and on every page.
 #[tokio::test]
 async fn composite_orders_begin_at_the_value_of_the_filter() {
     let harness = Harness::new().await;
@@ -296,7 +296,7 @@ fn counted_reader(text: &str) -> Option<plan::query::Query> {
     sql::lower(&sql::parse(text).ok()?, &sql::Parameters::none()).ok()
 }
 
-/// Each query read the text of every computed property again.
+/// Each query parsed the text of every computed property again.
 #[tokio::test]
 async fn computed_properties_are_read_with_the_definition_and_not_with_each_query() {
     let options = EngineOptions { computed_reader: counted_reader, ..EngineOptions::default() };

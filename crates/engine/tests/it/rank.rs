@@ -42,7 +42,7 @@ async fn texts_come_by_their_words() {
     assert_eq!(found[..2], ["none", "once"]);
 }
 
-/// The orders that the service was seen to give for these scores.
+/// The orders that were observed in the service for these scores.
 #[tokio::test]
 async fn ranks_are_fused_as_the_service_does() {
     let harness = Harness::new().await;

@@ -1,4 +1,4 @@
-//! Documents by their keys, many in one request.
+//! Many documents by their keys in one request.
 
 use crate::harness::{Harness, key, text};
 use engine::{Container, DocumentAddress, DocumentsPass, READ_MANY_MAX};
@@ -37,7 +37,7 @@ async fn documents_come_in_the_order_of_their_addresses() {
         (id % 20 == *pk && *id < 60).then(|| format!(r#"{{"id":"{id}","pk":"{pk}"}}"#))
     };
     assert_eq!(found, asked.iter().map(expected).collect::<Vec<_>>());
-    // A token for each partition that was asked, and what as many reads cost.
+    // A token for each partition that was read, and the charge of as many reads.
     assert!((2..=3).contains(&read.session.len()), "{:?}", read.session);
     assert_eq!(read.charge, asked.iter().map(|_| Charge::MINIMUM).sum());
 }

@@ -1,4 +1,5 @@
-//! A container that is dropped: while its partition is being opened, and to be created again under its name.
+//! A container that is dropped: while its partition is being opened, and before it is created again under the same
+//! name.
 
 use crate::harness::{Harness, HeldStore, TestAmbient, key, pass_turns};
 use engine::{Container, DocumentAddress, ReadOptions};
@@ -14,9 +15,9 @@ use plan::{Condition, Target};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Rounds of the jobs in which what a test waits for must have happened.
+/// Rounds of the jobs within which the state that a test waits for must be reached.
 const ROUNDS_MAX: usize = 1_000;
-/// So that the index of a few documents is made beside the writer.
+/// The index of a few documents is built concurrently with the writer.
 const SMALL: IndexOptions = IndexOptions {
     inline_documents_max: 4,
     flush_documents: 16,
@@ -26,11 +27,11 @@ const SMALL: IndexOptions = IndexOptions {
     cache_bytes: 1 << 16,
 };
 
-/// Lets the one partition of a container, which nobody has opened yet, have given so many LSNs.
+/// Sets the LSN of the only partition of a container, which was never opened.
 async fn age(harness: &Harness, container: &Container, lsn: u64) {
     let head = head_key(PartitionId { container: container.number(), ordinal: PartitionOrdinal(0) });
     let mut row = harness.store.view().await.unwrap().get(META, &head).await.unwrap().unwrap().to_vec();
-    // The LSN and the reserved LSN are the first fields behind the format byte.
+    // The LSN and the reserved LSN are the first fields after the format byte.
     row[1..9].copy_from_slice(&lsn.to_be_bytes());
     row[9..17].copy_from_slice(&lsn.to_be_bytes());
     let mut batch = Batch::default();
@@ -38,8 +39,8 @@ async fn age(harness: &Harness, container: &Container, lsn: u64) {
     harness.store.submit(&harness.store.lane(), batch, Durability::Sync).await.unwrap();
 }
 
-/// LSNs began at the number of the container times 2³²: a partition that had used up more of them was followed by one
-/// that began below it.
+/// LSNs started at the number of the container times 2³²: a partition that had used more of them was followed by one
+/// that started below it.
 #[tokio::test(start_paused = true)]
 async fn a_container_that_is_created_again_begins_above_its_predecessor() {
     let store = Store::memory(&SPACES, CommitMode::Inline);
@@ -61,7 +62,7 @@ async fn a_container_that_is_created_again_begins_above_its_predecessor() {
             let view = harness.store.view().await.unwrap();
             let heads = view.scan(META, range, kv::Direction::Forward, limit).await.unwrap();
             assert!(heads.rows.is_empty(), "the head is still there");
-            // What is known of the old LSNs outlives the process, too.
+            // The floor of LSNs also survives a restart.
             harness = Harness::on(store.clone(), TestAmbient::new()).await;
         }
         let new = harness.container(|_| {}, 400).await;
@@ -78,8 +79,8 @@ async fn a_container_that_is_created_again_begins_above_its_predecessor() {
     }
 }
 
-/// The batch of the write came behind that of the drop: its client was told of a row of the store that had another
-/// value, and to try again.
+/// The batch of the write came after that of the drop: its client got an error about a row of the store with another
+/// value, and the advice to retry.
 #[tokio::test(start_paused = true)]
 async fn a_write_that_comes_behind_the_drop_of_its_container_finds_none() {
     let held = HeldStore::new();
@@ -100,7 +101,7 @@ async fn a_write_that_comes_behind_the_drop_of_its_container_finds_none() {
 }
 
 /// The job that deletes the rows of a dropped container closed only partitions whose opening had ended. The writer of
-/// one that was being opened saved its index behind the job, and nobody ever looked for those rows again.
+/// one that was being opened saved its index after the job, and those rows were never deleted.
 #[tokio::test(start_paused = true)]
 async fn a_container_that_is_dropped_while_its_partition_is_being_opened_leaves_no_row() {
     let held = HeldStore::new();
@@ -110,7 +111,7 @@ async fn a_container_that_is_dropped_while_its_partition_is_being_opened_leaves_
     for id in 0..40 {
         harness.create(&container, &format!(r#"{{"id":"{id}","pk":"a"}}"#)).await.unwrap();
     }
-    // An opening that the engine does not see, with an index to be made. Its first rows wait for the store.
+    // An opening that the engine does not see, with an index to be built. Its first rows wait for the store.
     let id = PartitionId { container: container.number(), ordinal: PartitionOrdinal(0) };
     let environment = PartitionEnvironment {
         store: store.clone(),

@@ -1,4 +1,4 @@
-//! Partitions that stop and are opened again: idle, one too many, panicked.
+//! Partitions that stop and are opened again: idle, above the limit, panicked.
 
 use crate::harness::{Harness, KEY, TestAmbient};
 use engine::{Container, EngineOptions, PartitionBounds};
@@ -9,10 +9,10 @@ use partition::planted;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Time in which the jobs have looked for idle partitions.
+/// Time within which the jobs have searched for idle partitions.
 const JOBS_TIME: Duration = Duration::from_secs(30);
 
-/// A store that commits at once, so that time that stands still does not go on while a thread commits.
+/// A store that commits inline, so that a paused clock does not advance while a thread commits.
 async fn open(partitions: PartitionBounds) -> Harness {
     on(CommitMode::Inline, partitions).await
 }
@@ -35,7 +35,7 @@ async fn create(harness: &Harness, container: &Container, id: usize) -> Result<(
     harness.create(container, &format!(r#"{{"id":"{id}","pk":"a","n":{id}}}"#)).await.map(drop)
 }
 
-/// The writer of a partition that had panicked never came back: all writes and most reads were refused until the next
+/// A partition whose writer had panicked was never opened again: all writes and most reads were refused until the next
 /// start.
 #[tokio::test]
 async fn a_writer_that_panics_is_opened_again_by_the_next_request() {
@@ -44,7 +44,7 @@ async fn a_writer_that_panics_is_opened_again_by_the_next_request() {
     create(&harness, &container, 1).await.unwrap();
     planted::panic_after(0);
     let fault = create(&harness, &container, 2).await.unwrap_err();
-    // The writer may have submitted it: a client must be told that nobody knows.
+    // The writer may have submitted it: the answer must be that the outcome is unknown.
     assert!(matches!(fault, Fault::Storage(StorageFault::Uncertain { .. })), "{fault:?}");
     assert!(harness.read(&container, r#"["a"]"#, "1").await.is_ok());
     create(&harness, &container, 3).await.unwrap();
@@ -55,7 +55,7 @@ async fn a_writer_that_panics_is_opened_again_by_the_next_request() {
     harness.engine.close().await.unwrap();
 }
 
-/// A read or a query that finds the writer gone is repeated; only writes can be in doubt.
+/// A read or a query that finds the writer gone is repeated; only writes can have an unknown outcome.
 #[tokio::test]
 async fn reads_and_queries_after_a_panic_are_answered() {
     let harness = open(PartitionBounds::default()).await;
@@ -121,7 +121,7 @@ async fn beyond_the_bound_the_least_recently_used_are_closed() {
     assert_eq!(harness.engine.open_partitions(), 2);
 }
 
-/// A request that finds its partition closed under its hands is routed again; nothing is lost or done twice.
+/// A request whose partition is closed meanwhile is routed again; nothing is lost or done twice.
 #[tokio::test]
 async fn partitions_that_are_closed_all_the_time_serve_all_the_same() {
     let harness = Arc::new(on(CommitMode::Thread, PartitionBounds { idle_seconds: 0, open_max: 0 }).await);
@@ -145,7 +145,7 @@ async fn partitions_that_are_closed_all_the_time_serve_all_the_same() {
     assert_eq!(harness.audit_index(&container).await, []);
 }
 
-/// Many partitions are closed at the same time, and all of them in order: the next start continues their LSNs.
+/// Many partitions are closed concurrently, and all of them cleanly: the next start continues their LSNs.
 #[tokio::test]
 async fn an_engine_closes_many_partitions() {
     let (store, ambient) = (Store::memory(&SPACES, CommitMode::Thread), TestAmbient::new());

@@ -1,4 +1,4 @@
-//! Users, permissions, scripts and keys on the store: what survives a restart, what goes with its owner.
+//! Users, permissions, scripts and keys in the store: what survives a restart, what is deleted with its owner.
 
 use crate::harness::{Harness, KEY, TestAmbient};
 use engine::{
@@ -24,7 +24,7 @@ const KINDS: [EntryKind; 6] = [
     EntryKind::ClientEncryptionKey,
 ];
 
-/// Makes one resource of every kind in database `d` with container `c`.
+/// Creates one resource of every kind in database `d` with container `c`.
 async fn furnish(harness: &Harness) -> (Arc<Container>, Arc<Permission>) {
     let container = harness.container(|_| {}, 400).await;
     let database = container.database();
@@ -120,7 +120,7 @@ async fn tokens_and_their_grants_survive_a_restart_but_not_a_change_of_keys() {
     let expired = harness.engine.verify_token(&token).unwrap_err();
     assert_eq!(expired, AccessFault::TokenExpired { seconds_ago: 0 });
     ambient.set_back_seconds(3600);
-    // Numbers go on behind those that were given before the restart.
+    // Numbers continue after those that were assigned before the restart.
     let pass = harness.admin(Users { database: container.database() });
     let second = harness.engine.create_user(pass, "v", &Creation::OnlyNew).await;
     assert!(second.unwrap().resource.number() > found.number());
@@ -175,7 +175,8 @@ async fn a_refused_change_leaves_no_trace() {
     assert_eq!(rows(&harness.store).await, [1; 6]);
 }
 
-/// A pass for one database opened every other: it carried nothing, and the resource stood beside it.
+/// A pass for one database was accepted for every other: it contained no resource, and the resource was passed
+/// separately.
 #[tokio::test]
 async fn a_pass_for_one_database_is_none_for_another() {
     let harness = Harness::new().await;

@@ -1,4 +1,4 @@
-//! Housekeeping of expiry: many documents at once, damaged ones among them, and nothing while nothing is due.
+//! Housekeeping of expiry: many documents at once, damaged ones among them, and no work while nothing is due.
 
 use crate::harness::{Harness, KEY, TestAmbient, unique_mail};
 use bytes::Bytes;
@@ -12,11 +12,11 @@ use plan::{Condition, Mutation, Target};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Turns of the scheduler in which what a test waits for must have happened.
+/// Turns of the scheduler within which the state that a test waits for must be reached.
 const TURNS_MAX: usize = 100_000;
-/// Time in which the jobs have done what is due.
+/// Time within which the jobs have done what is due.
 const JOBS_TIME: Duration = Duration::from_secs(5);
-/// Time in which every log was trimmed.
+/// Time within which every log was trimmed.
 const TRIM_TIME: Duration = Duration::from_secs(65);
 
 fn inline() -> Store {
@@ -46,7 +46,7 @@ fn named(draft: &mut ContainerDraft, id: &str, seconds: u32) {
     draft.default_ttl = DefaultTtl::Seconds(seconds);
 }
 
-/// One damaged record ended the sweep of its container, and of all containers behind it, in every round.
+/// One damaged record ended the sweep of its container, and of all containers after it, in every round.
 #[tokio::test(start_paused = true)]
 async fn a_damaged_record_stops_neither_its_container_nor_another() {
     let harness = Harness::on(inline(), TestAmbient::new()).await;
@@ -56,7 +56,7 @@ async fn a_damaged_record_stops_neither_its_container_nor_another() {
         fill(&harness, &container, 60).await;
         containers.push(container);
     }
-    // The writer rests meanwhile, and reads the store anew.
+    // The writer becomes idle meanwhile, and reads the store again.
     tokio::time::sleep(JOBS_TIME).await;
     let records = rows(&harness.store, RECORDS, container_rows(containers[0].number())).await;
     let mut batch = Batch::default();
@@ -69,7 +69,7 @@ async fn a_damaged_record_stops_neither_its_container_nor_another() {
     assert_eq!(count(&harness, RECORDS, &containers[0]).await, 3);
     assert_eq!(count(&harness, RECORDS, &containers[1]).await, 0);
     assert_eq!(harness.engine.skipped_documents(), 3);
-    // What comes later is swept all the same.
+    // Documents that expire later are swept nevertheless.
     fill(&harness, &containers[0], 2).await;
     harness.ambient.advance_seconds(20);
     tokio::time::sleep(JOBS_TIME).await;
@@ -96,7 +96,7 @@ async fn documents_of_many_partition_keys_go_with_all_their_rows() {
     assert_eq!(harness.audit_index(&container).await, []);
 }
 
-/// A walk over all records began anew after every restart.
+/// A walk over all records started again after every restart.
 #[tokio::test(start_paused = true)]
 async fn writing_expiry_rows_anew_goes_on_where_it_stopped() {
     const DOCUMENTS: usize = 1000;
@@ -130,7 +130,7 @@ async fn writing_expiry_rows_anew_goes_on_where_it_stopped() {
     let saved = store.view().await.unwrap().get(META, &reschedule_key(id)).await.unwrap();
     assert!(saved.is_some(), "no checkpoint");
     drop(harness);
-    // Rows that are behind the checkpoint are not written again: without them the rest is all that comes.
+    // Rows before the checkpoint are not written again: without them only the rest is written.
     let mut batch = Batch::default();
     written.iter().for_each(|(key, _)| batch.delete(EXPIRY, key.clone()));
     store.submit(&store.lane(), batch, Durability::Sync).await.unwrap();
@@ -177,7 +177,7 @@ async fn a_closed_partition_is_opened_when_something_is_due() {
     assert_eq!((harness.engine.open_partitions(), count(&harness, RECORDS, &container).await), (0, 0));
 }
 
-/// The logs of all partitions were one piece of work, so that each waited for those before it. As pieces of their own
+/// The logs of all partitions were one piece of work, so that each waited for the previous ones. As separate pieces
 /// there are more of them than are listed at once.
 #[tokio::test(start_paused = true)]
 async fn the_logs_of_many_partitions_are_trimmed() {

@@ -1,12 +1,13 @@
-//! Computed properties as an index has them: an expression of a query that is the value of one has its path.
+//! Computed properties in an index: if an expression of a query is the value of a computed property, it has the path of
+//! that property.
 //!
-//! A query says the expression where it said the name, so that is what is recognised, whoever wrote it. An index that
-//! was made for another definition has another expression, and is not asked.
+//! Queries contain the expression in place of the name, so the expression is recognised, also if the client wrote it
+//! out. An index that was built for another definition has another expression and is not used.
 
 use partition::index::{IndexReader, PathStep as IndexStep};
 use plan::query::Expression;
 
-/// The way to a value that lies in a computed property; the expression must be about the document itself.
+/// The path to a value in a computed property; the expression must refer to the document itself.
 pub(super) fn steps<'e>(index: &'e IndexReader, expression: &'e Expression) -> Option<Vec<IndexStep<'e>>> {
     let mut steps = Vec::new();
     let mut base = expression;

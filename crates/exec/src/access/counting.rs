@@ -1,5 +1,4 @@
-//! The documents that count where an index answers by itself: those of the part that pass the filter and have not
-//! expired.
+//! The documents that count if an index answers alone: those of the part that pass the filter and have not expired.
 
 use model::{DocumentNumber, Fault};
 use partition::index::{Documents, IndexReader, Lookup};
@@ -7,21 +6,21 @@ use partition::index::{Documents, IndexReader, Lookup};
 use super::shared::Narrowing;
 use crate::task::OpenPart;
 
-/// Documents of a part that count, as its index has them.
+/// The documents of a part that count, according to its index.
 pub(crate) struct Counting<'a> {
     pub(crate) index: &'a IndexReader,
     open: &'a OpenPart,
-    /// The part and the filter.
+    /// The lookup for the part and the filter.
     filter: Option<&'a Lookup>,
     expired: &'a [DocumentNumber],
-    /// All that count; nothing where the index has no others.
+    /// All documents that count; `None` if these are all documents of the index.
     pub(crate) within: Option<Documents>,
-    /// How many these are.
+    /// The number of documents that count.
     pub(crate) count: u64,
 }
 
 impl<'a> Counting<'a> {
-    /// Nothing where the index does not know them exactly.
+    /// `None` if the index does not know them exactly.
     pub(crate) async fn begin(
         open: &'a OpenPart,
         index: &'a IndexReader,
@@ -43,7 +42,7 @@ impl<'a> Counting<'a> {
         Ok(Some(counting))
     }
 
-    /// Those that a lookup finds too; nothing where the index does not know them exactly.
+    /// The counting documents that a lookup finds too; `None` if the index does not know them exactly.
     pub(crate) async fn documents(&self, lookup: Option<Lookup>) -> Result<Option<Documents>, Fault> {
         let mut lookups = match self.filter {
             Some(Lookup::And(parts)) => parts.clone(),

@@ -1,9 +1,8 @@
-//! Which queries an index answers by itself, and what it is asked for.
+//! Which queries an index answers alone, and what is requested from it.
 //!
-//! Aggregates over everything are counts of documents, values of a path, or the first or last of them. Groups and
-//! different results that look at one path of the document alone are made of the different values there, each with
-//! the number of documents that have it; those that look at a few paths are made of the values there side by side. The
-//! filter must be one that the index answers exactly.
+//! Aggregates over all rows are counts of documents, values of a path, or the first or last value. GROUP BY and
+//! DISTINCT on one path are computed from the distinct values at the path, each with its number of documents; on a few
+//! paths, from the tuples of values per document. The index must answer the filter exactly.
 
 use eval::EXPRESSION_DEPTH_MAX;
 use kv::Direction;
@@ -15,45 +14,45 @@ use super::lookup;
 use crate::computed::is_document;
 use crate::program::{Input, Layer, Shape};
 
-/// What is asked of an index alone.
+/// What is requested from an index alone.
 #[derive(Debug)]
 pub(crate) enum Covered<'l> {
-    /// The aggregates over everything, in their order.
+    /// Aggregates over all rows, in their order.
     Folds(Vec<Fold>),
     /// Rows made of the values at one path.
     Values(Values<'l>),
-    /// Rows made of the values at several paths side by side.
+    /// Rows made of tuples of the values at several paths.
     Tuples(Vec<Values<'l>>),
 }
 
-/// Where an aggregate over everything comes from.
+/// The source of an aggregate over all rows.
 #[derive(Debug)]
 pub(crate) enum Fold {
     /// The number of documents.
     All,
-    /// The number of documents that have a value there.
+    /// The number of documents that have a value at the path.
     Present(IndexPath),
-    /// The number of documents that meet a condition too.
+    /// The number of documents that also meet a condition.
     Matching(Known),
-    /// All values there.
+    /// All values at the path.
     Sum(IndexPath),
-    /// The first value there in one direction.
+    /// The first value at the path in one direction.
     Extreme(IndexPath, Direction),
 }
 
 /// Rows made of the values at one path.
 #[derive(Debug)]
 pub(crate) struct Values<'l> {
-    /// The names that lead there.
+    /// The names from the document to the value.
     pub(crate) names: Vec<&'l str>,
     pub(crate) path: IndexPath,
-    /// Whether nothing is computed of the values, so that equal numbers of different kinds are as one.
+    /// Whether nothing is computed from the values, so that equal numbers of different kinds are treated as one.
     pub(crate) is_plain: bool,
-    /// Whether it matters which documents are the first and the last with a value.
+    /// Whether the first and the last document with a value are needed.
     pub(crate) needs_ends: bool,
 }
 
-/// What an index by itself can say of a layer, without regard to its filter.
+/// What an index alone can answer for a layer, regardless of its filter.
 pub(crate) fn covered<'l>(layer: &'l Layer, index: &IndexReader) -> Option<Covered<'l>> {
     let query = &layer.query;
     let is_plain = matches!(&query.sources[..], [Source::Container { path }] if path.is_empty());
@@ -89,7 +88,7 @@ fn fold(aggregate: &Aggregate, index: &IndexReader) -> Option<Fold> {
     }
 }
 
-/// Whether an expression has a value for every document, and which one does not matter to a count.
+/// Whether an expression has a value for every document, and a count does not depend on which one.
 fn is_always_there(expression: &Expression) -> bool {
     is_document(expression) || matches!(expression, Expression::Constant(_))
 }
@@ -105,7 +104,7 @@ fn groups<'l>(
         match kind {
             AggregateKind::Count if is_document(argument) => continue,
             AggregateKind::Min | AggregateKind::Max => look.has_extremes = true,
-            // Of equal numbers sets prefer some kinds, so they must see the documents.
+            // Sets prefer some kinds among equal numbers, so the documents must be read.
             AggregateKind::MakeSet | AggregateKind::CountIf => look.is_plain = false,
             AggregateKind::MakeList => return None,
             AggregateKind::Count | AggregateKind::Sum | AggregateKind::Avg => {}
@@ -134,16 +133,16 @@ fn distinct<'l>(layer: &'l Layer, index: &IndexReader) -> Option<Covered<'l>> {
     }
 }
 
-/// Most paths whose values are put side by side.
+/// Maximum number of paths whose values are combined into tuples.
 const PATHS_MAX: usize = 4;
 
-/// Looks for the paths that expressions look at.
+/// Finds the paths that expressions refer to.
 struct Look<'l> {
     paths: Vec<Vec<&'l str>>,
     is_plain: bool,
-    /// Whether there are extremes, which prefer some kinds of equal numbers.
+    /// Whether there are extremes, which prefer some kinds among equal numbers.
     has_extremes: bool,
-    /// Whether expressions shall be tried on values, without time and without what is inside of them.
+    /// Whether the expressions will be tested on values; these may not use the time or members of the values.
     is_for_tests: bool,
 }
 
@@ -154,7 +153,7 @@ impl Default for Look<'_> {
 }
 
 impl<'l> Look<'l> {
-    /// A whole expression; nothing if it depends on more than the values at few paths.
+    /// A whole expression; `None` if it depends on more than the values at a few paths.
     fn at(&mut self, expression: &'l Expression, levels_left: usize) -> Option<()> {
         let is_bare = expression.document_path().is_some() || matches!(expression, Expression::Constant(_));
         self.is_plain &= is_bare;
@@ -200,7 +199,7 @@ impl<'l> Look<'l> {
     }
 
     fn covered(self, index: &IndexReader, is_ordered: bool) -> Option<Covered<'l>> {
-        // Side by side it is seen which documents decide.
+        // With tuples it is known which documents decide.
         let is_plain = self.is_plain && !(self.has_extremes && self.paths.len() == 1);
         let values = |names: Vec<&'l str>| {
             let path = lookup::path_of(&names, index)?;
@@ -215,15 +214,15 @@ impl<'l> Look<'l> {
     }
 }
 
-/// The names that lead to the one value that an expression depends on; nothing if it depends on more, be it time, or
-/// asks for something inside of the value, which an index does not know.
+/// The names that lead to the only value that an expression depends on; `None` if it depends on more (also on the
+/// time), or on something inside the value, which an index does not know.
 pub(crate) fn only_names(expression: &Expression) -> Option<Vec<&str>> {
     let mut look = Look { is_for_tests: true, ..Look::default() };
     look.below(expression, EXPRESSION_DEPTH_MAX)?;
     look.paths.pop().filter(|_| look.paths.is_empty())
 }
 
-/// Whether a function looks into its arguments.
+/// Whether a function reads members or elements of its arguments.
 fn looks_inside(function: Function) -> bool {
     match function.signature().family {
         Family::Array | Family::Spatial | Family::Search | Family::Item => true,
@@ -232,7 +231,7 @@ fn looks_inside(function: Function) -> bool {
 }
 
 impl Covered<'_> {
-    /// In words, for an explanation.
+    /// As text, for an explanation.
     pub(crate) fn text(&self) -> String {
         match self {
             Covered::Values(values) => format!("the values at {}", values.path),
@@ -247,7 +246,7 @@ impl Covered<'_> {
         }
     }
 
-    /// What the index is asked for beside the filter.
+    /// What is requested from the index in addition to the filter.
     pub(crate) fn lookups(&self) -> Vec<Lookup> {
         let asked = |fold: &Fold| match fold {
             Fold::All => None,

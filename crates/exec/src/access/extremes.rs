@@ -1,7 +1,7 @@
-//! Extremes of groups, as far as kinds of numbers matter: of equal numbers the plainest is shown.
+//! Extremes of groups with respect to kinds of numbers: of equal numbers the plainest kind is shown.
 //!
-//! An index does not know kinds; what it takes a number for is the plainest there can be. So for each group one document
-//! with the extreme is remembered, and if that has the number in this kind, all is well.
+//! An index does not know kinds; it decodes a number as the plainest kind possible. So for each group one document with
+//! the extreme is remembered. If that document has the number in this kind, the result is correct.
 
 use model::DocumentNumber;
 use partition::index::Columns;
@@ -11,7 +11,7 @@ use value::{Kind, decode_key, encode_undefined};
 
 use super::covered::Values;
 
-/// What a group takes beside its codes, roughly.
+/// Approximate bytes of a group in addition to its codes.
 const ENTRY_BYTES: usize = 96;
 
 /// The extremes of one aggregate.
@@ -19,18 +19,18 @@ struct Extreme<'a> {
     argument: &'a Expression,
     column: usize,
     wants_last: bool,
-    /// For each group the code so far and a document that has it.
+    /// For each group the extreme code so far and a document that has it.
     found: HashMap<Vec<u8>, (Vec<u8>, DocumentNumber)>,
 }
 
 /// The extremes of all groups.
 pub(super) struct Extremes<'a> {
-    /// The columns that the keys of groups are in.
+    /// The columns of the group keys.
     keys: Vec<usize>,
     extremes: Vec<Extreme<'a>>,
 }
 
-/// A document that decides, what is asked of it and the kind that is hoped for.
+/// A document to verify: the expression that is evaluated on it and the expected kind.
 pub(super) struct Witness<'a> {
     pub(super) number: DocumentNumber,
     pub(super) argument: &'a Expression,
@@ -38,7 +38,7 @@ pub(super) struct Witness<'a> {
 }
 
 impl<'a> Extremes<'a> {
-    /// Of a grouping whose keys and extremes are values as they are.
+    /// For a grouping whose keys and extremes are plain values.
     pub(super) fn new(grouping: &'a Grouping, paths: &[Values<'_>]) -> Extremes<'a> {
         let column = |expression: &Expression| {
             let names = expression.document_path()?;
@@ -62,7 +62,7 @@ impl<'a> Extremes<'a> {
         Extremes { keys, extremes: extremes.collect() }
     }
 
-    /// Takes the documents of a tuple, of which `number` is one; tells how many more bytes are held, roughly.
+    /// Adds the documents of a tuple, of which `number` is one; returns approximately how many more bytes are held.
     pub(super) fn add(&mut self, columns: &Columns, places: &[u32], number: DocumentNumber) -> usize {
         if self.extremes.is_empty() {
             return 0;
@@ -94,7 +94,7 @@ impl<'a> Extremes<'a> {
         bytes
     }
 
-    /// Documents with numbers as extremes, ascending.
+    /// Documents whose extremes are numbers, ascending.
     pub(super) fn witnesses(&self) -> Vec<Witness<'a>> {
         let of_one = |extreme: &Extreme<'a>| {
             let argument = extreme.argument;

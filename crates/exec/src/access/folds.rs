@@ -1,6 +1,6 @@
-//! Aggregates over everything, from an index alone.
+//! Aggregates over all rows, from an index alone.
 //!
-//! Sums take every value as often as documents have it. Extremes take the first value in their direction; of equal
+//! Sums add every value once per document that has it. Extremes are the first value in their direction; of equal
 //! numbers they show the plainest kind, which only the documents know, so some of these are read.
 
 use eval::{Context, EvalFault};
@@ -20,14 +20,14 @@ use crate::found::QueryMetrics;
 use crate::program::{Check, Layer};
 use crate::task::{OpenPart, Task};
 
-/// Documents that are read to see which kinds an extreme has.
+/// Maximum number of documents that are read to find the kinds of an extreme.
 const KINDS_READ_MAX: usize = 256;
-/// Values between two looks at other tasks.
+/// Values between two yields to other tasks.
 const VALUES_AT_A_TIME: usize = 1024;
-/// What a value counts for.
+/// Steps that are counted for a value.
 const VALUE_STEPS: usize = 8;
 
-/// What is needed to answer for one part.
+/// What is needed to compute the aggregates of one part.
 pub(crate) struct Folding<'a> {
     pub(crate) task: &'a Task,
     pub(crate) layer: &'a Layer,
@@ -37,7 +37,7 @@ pub(crate) struct Folding<'a> {
 }
 
 impl Folding<'_> {
-    /// Adds the aggregates of the part to a fresh collector; tells whether the index knew all.
+    /// Adds the aggregates of the part to an empty collector; returns whether the index was sufficient.
     pub(crate) async fn run(
         &self,
         folds: &[Fold],
@@ -79,7 +79,7 @@ impl Folding<'_> {
         while let Some(counted) = walk.next_counted(|_, _| Detail::Count).await? {
             match number_of(&counted) {
                 Some(number) => add(collector, position, Some(&number), counted.count),
-                // Whatever it is, there is no sum with it.
+                // Whatever the value is, the sum is undefined.
                 None => {
                     add(collector, position, Some(&Value::Null), 1);
                     return Ok(true);
@@ -102,7 +102,7 @@ impl Folding<'_> {
         collector: &mut Collector,
         metrics: &mut QueryMetrics,
     ) -> Result<bool, Fault> {
-        // With an array or an object among the values there is no extreme.
+        // An array or object among the values makes the extreme undefined.
         let low = Bound::Included(vec![*key_kind_bytes(Kind::Array).start()]);
         let high = Bound::Excluded(vec![key_kind_bytes(Kind::Object).end() + 1]);
         let lookup = Lookup::Range { path: path.clone(), low, high };
@@ -132,7 +132,7 @@ impl Folding<'_> {
         }
         if let (Some((number, _)), Some(value)) = (counted.ends, &value) {
             let kinds = self.read(&[number], position, collector, metrics).await?;
-            // No equal number is plainer than the one that a code is read back as.
+            // No equal number is plainer than the one that a code decodes to.
             if kinds.contains(&value.kind()) {
                 return Ok(true);
             }
@@ -159,7 +159,7 @@ impl Folding<'_> {
         walk.next_counted(detail).await
     }
 
-    /// Adds the values of documents; tells of which kinds they are.
+    /// Adds the values of documents; returns their kinds.
     async fn read(
         &self,
         numbers: &[DocumentNumber],

@@ -1,4 +1,4 @@
-//! What an index knows of a condition on one place, and how such knowledge is joined.
+//! What an index knows about a condition on one path, and how such knowledge is combined.
 
 use partition::index::{IndexPath, Lookup};
 use plan::query::Comparison;
@@ -6,30 +6,30 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 use value::{Kind, Value, encode_key_str, encode_key_value, key_kind_bytes};
 
-/// What an index knows of a filter.
+/// What an index knows about a filter.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     pub(crate) lookup: Lookup,
-    /// Whether the lookup says all that the filter says.
+    /// Whether the lookup is equivalent to the filter.
     pub(crate) is_exact: bool,
-    /// The same for people, if they asked for it.
+    /// The same as text, if it is explained.
     pub(crate) text: Option<String>,
 }
 
-/// A place in documents.
+/// A path in documents.
 pub(super) struct Place {
     pub(super) path: IndexPath,
-    /// Whether what is known of it is put into words.
+    /// Whether texts are produced for an explanation.
     pub(super) is_told: bool,
 }
 
 impl Place {
-    /// What is said of the place, if anything is.
+    /// The text about the path, if texts are produced.
     pub(super) fn words(&self, words: impl FnOnce(&IndexPath) -> String) -> Option<String> {
         self.is_told.then(|| words(&self.path))
     }
 
-    /// That any value is there.
+    /// The condition that there is a value.
     pub(super) fn present(&self) -> Known {
         let text = self.words(|path| format!("{path} is there"));
         Known::exact(Lookup::Present(self.path.clone()), text)
@@ -42,7 +42,7 @@ impl Known {
     }
 }
 
-/// What is known of all parts together, of which some may be unknown.
+/// The conjunction of all members, some of which may be unknown.
 pub(super) fn conjunction(parts: Vec<Option<Known>>) -> Option<Known> {
     let is_complete = parts.iter().all(Option::is_some);
     let known: Vec<Known> = parts.into_iter().flatten().collect();
@@ -66,7 +66,7 @@ pub(super) fn joined(mut parts: Vec<Known>, word: &str, join: fn(Vec<Lookup>) ->
     Known { lookup: join(parts.into_iter().map(|part| part.lookup).collect()), is_exact, text }
 }
 
-/// All of these at once; stretches of one path become one, since a document has one value there.
+/// The intersection of all members; ranges of one path are combined, since a document has one value there.
 pub(super) fn narrowest(parts: Vec<Lookup>) -> Lookup {
     let mut narrow: Vec<Lookup> = Vec::with_capacity(parts.len());
     for part in parts {
@@ -94,7 +94,7 @@ pub(super) fn narrowest(parts: Vec<Lookup>) -> Lookup {
     }
 }
 
-/// The bound that leaves less: the `wanted` one of the two, and at the same place the one that leaves the place out.
+/// The tighter bound: the `wanted` one of the two, and at the same code the exclusive one.
 pub(super) fn tighter(one: &Bound<Vec<u8>>, other: &Bound<Vec<u8>>, wanted: Ordering) -> Bound<Vec<u8>> {
     let code = |bound: &Bound<Vec<u8>>| match bound {
         Bound::Included(code) | Bound::Excluded(code) => Some(code.clone()),
@@ -113,7 +113,7 @@ pub(super) fn tighter(one: &Bound<Vec<u8>>, other: &Bound<Vec<u8>>, wanted: Orde
 
 pub(super) fn without(known: Known) -> Known {
     let text = known.text.map(|text| format!("not {text}"));
-    // The documents that may be meant are all but those that are certainly not; if some doubt remains, it is told.
+    // The possible documents are all but those that certainly match; inexact remains inexact.
     Known { lookup: Lookup::Without(Box::new(known.lookup)), is_exact: known.is_exact, text }
 }
 
@@ -128,12 +128,12 @@ pub(super) fn equal(place: &Place, constant: &Value) -> Known {
     Known::exact(lookup, place.words(|path| format!("{path} = {}", constant.to_json())))
 }
 
-/// Any value at the place but these.
+/// Any value at the path except these.
 pub(super) fn different(place: &Place, these: Vec<Known>) -> Known {
     joined(vec![place.present(), without(joined(these, " or ", Lookup::Or))], " and ", Lookup::And)
 }
 
-/// Values of the kind of `constant` on one side of it; nothing where there is no such order.
+/// Values of the kind of `constant` on one side of it; `None` if the kind has no order.
 pub(super) fn beside(place: &Place, comparison: Comparison, constant: &Value) -> Option<Known> {
     let kind = constant.kind();
     let is_ordered = matches!(kind, Kind::Null | Kind::Bool | Kind::String) || kind.is_number();
@@ -143,7 +143,7 @@ pub(super) fn beside(place: &Place, comparison: Comparison, constant: &Value) ->
     let code = code_of(constant);
     let (mut first, behind) = ends_of(kind);
     if kind.is_number() {
-        // What is computed may be no number at all, which sorts before all others and is on no side of any.
+        // A computed value may be NaN, which sorts before all other numbers and compares with none.
         first = Bound::Excluded(code_of(&Value::Double(f64::NAN)));
     }
     let (low, high) = match comparison {
@@ -158,7 +158,7 @@ pub(super) fn beside(place: &Place, comparison: Comparison, constant: &Value) ->
     Some(Known::exact(lookup, place.words(words)))
 }
 
-/// Where the codes of a kind begin and end.
+/// First and last codes of a kind.
 pub(super) fn ends_of(kind: Kind) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
     let bytes = key_kind_bytes(kind);
     (Bound::Included(vec![*bytes.start()]), Bound::Excluded(vec![bytes.end() + 1]))
@@ -192,14 +192,14 @@ pub(super) fn starting_with(place: &Place, start: &str) -> Known {
     Known::exact(lookup, place.words(words))
 }
 
-/// Where the codes of texts with a beginning begin and end.
+/// First and last codes of strings with a prefix.
 pub(super) fn bounds_of(start: &str) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
-    /// Bytes that end the code of a text.
+    /// Bytes that end the code of a string.
     const END_BYTES: usize = 2;
     let mut low = Vec::new();
     encode_key_str(start, &mut low);
     low.truncate(low.len() - END_BYTES);
-    // The first byte is that of the kind, so there is always a code behind all that begin so.
+    // The first byte is that of the kind, so there is always a code after all codes with this prefix.
     let kept = low.iter().rposition(|byte| *byte != u8::MAX).unwrap_or(0);
     let mut high = low[..=kept].to_vec();
     high[kept] += 1;

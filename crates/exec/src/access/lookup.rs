@@ -1,5 +1,5 @@
-//! From a filter to what an index can say about it: a lookup that finds every document the filter lets pass, and
-//! perhaps others, which are looked at.
+//! From a filter to a lookup that finds every document that passes the filter, and perhaps others, which are
+//! re-checked.
 //!
 //! The filter is read in its normal form, [`Predicate`].
 
@@ -21,11 +21,11 @@ use super::tested::tested;
 use super::{computed, spatial};
 use crate::task::OpenPart;
 
-/// What an index says of a filter.
+/// What an index reports about a filter.
 pub(crate) struct Told {
-    /// Nothing if it cannot help.
+    /// `None` if the index cannot help.
     pub(crate) known: Option<Known>,
-    /// Whether every index with the same rules says the same, whatever values it has.
+    /// Whether every index with the same rules gives the same answer, whatever values it has.
     pub(crate) is_by_rules: bool,
 }
 
@@ -33,12 +33,12 @@ pub(crate) struct Told {
 #[derive(Clone, Copy)]
 pub(crate) enum Tests<'t> {
     None,
-    /// Those of these ranges.
+    /// Only those in these ranges.
     Of(&'t [ValueRange]),
     All,
 }
 
-/// What the index of a part knows of the filter of a query; in words too if the part is explained.
+/// What the index of a part knows about the filter of a query; with text if the part is explained.
 pub(crate) fn of_filter(query: &Query, index: &IndexReader, tests: Tests<'_>, open: &OpenPart) -> Told {
     let (Some(root), Some(filter)) = (query.root_path(), query.filter.as_ref()) else {
         return Told { known: None, is_by_rules: true };
@@ -49,21 +49,21 @@ pub(crate) fn of_filter(query: &Query, index: &IndexReader, tests: Tests<'_>, op
     Told { known, is_by_rules: reading.is_by_rules.get() }
 }
 
-/// What an index knows of any condition on a document, without tests; in words too.
+/// What an index knows about any condition on a document, without tests; with text.
 pub(crate) fn told_of_condition(condition: &Expression, index: &IndexReader) -> Option<Known> {
-    // Without tests of values there is nothing to be counted.
+    // Without tests of values nothing is counted.
     let meter = &Arc::default();
     let (root, is_by_rules) = (Vec::new(), Cell::new(true));
     let reading = Reading { index, root, tests: Tests::None, is_told: true, is_by_rules, meter };
     reading.condition(Requirement::of_filter(condition), EXPRESSION_DEPTH_MAX)
 }
 
-/// The path that an expression names in a document, if the index knows every document there.
+/// The path of an expression in a document, if the index knows every document there.
 pub(crate) fn path(expression: &Expression, index: &IndexReader) -> Option<IndexPath> {
     path_of(&expression.document_path()?, index)
 }
 
-/// The path that names make, if the index knows every document there.
+/// The path with these names, if the index knows every document there.
 pub(crate) fn path_of(names: &[&str], index: &IndexReader) -> Option<IndexPath> {
     covered(index, IndexPath::property(names.iter().map(|name| IndexStep::Name(name))))
 }
@@ -87,7 +87,7 @@ fn key_path(key: &SortKey, query: &Query, index: &IndexReader) -> Option<IndexPa
     }
 }
 
-/// The path of a composite index that has the order of these keys, and whether it must be walked backwards for it.
+/// The path of a composite index that has the order of these keys, and whether it must be walked backwards.
 pub(crate) fn composite_path(
     keys: &[SortKey],
     query: &Query,
@@ -101,16 +101,16 @@ pub(crate) fn composite_path(
     path_of(false).or_else(|| path_of(true))
 }
 
-/// Longest code of a scalar that terms and tuples are sure to hold whole.
+/// Longest code of a scalar that terms and tuples never truncate.
 const WHOLE_CODE_BYTES_MAX: usize = 64;
 
-/// Whether terms and tuples hold a code whole: of arrays and objects they have a mark only.
+/// Whether terms and tuples contain a code untruncated: for arrays and objects they contain only a mark.
 fn is_whole(code: &[u8]) -> bool {
     let is_of = |kind| code.first().is_some_and(|first| key_kind_bytes(kind).contains(first));
     code.len() <= WHOLE_CODE_BYTES_MAX && !is_of(Kind::Array) && !is_of(Kind::Object)
 }
 
-/// The code of the one value that all documents of a lookup have at a path, if it fixes one.
+/// The code of the value that all documents of a lookup have at a path, if the lookup fixes one.
 pub(crate) fn fixed_code<'l>(lookup: &'l Lookup, wanted: &IndexPath) -> Option<&'l [u8]> {
     match lookup {
         Lookup::Term { path, code } if path == wanted && is_whole(code) => Some(code),
@@ -131,26 +131,26 @@ struct Reading<'a> {
     index: &'a IndexReader,
     root: Vec<&'a str>,
     tests: Tests<'a>,
-    /// Whether what is known is put into words.
+    /// Whether texts are produced for an explanation.
     is_told: bool,
-    /// Whether nothing was asked that depends on the values in the index.
+    /// Whether the answer so far is independent of the values in the index.
     is_by_rules: Cell<bool>,
     /// Counts the steps of tests.
     meter: &'a Arc<Meter>,
 }
 
 impl Reading<'_> {
-    /// Where an expression has the truth value that is required of it.
+    /// The documents where an expression has the required truth value.
     fn condition(&self, requirement: Requirement<'_>, levels_left: usize) -> Option<Known> {
         let levels_left = levels_left.checked_sub(1)?;
         let Requirement { expression, truth } = requirement.without_negations();
         let known = match requirement.predicate() {
             Predicate::All(members) => {
-                // Each part that an index knows narrows the documents.
+                // Each member that an index knows narrows the documents.
                 conjunction(members.iter().map(|member| self.condition(member, levels_left)).collect())
             }
             Predicate::Any(members) => {
-                // Every part must be known.
+                // Every member must be known.
                 let known = members.iter().map(|member| self.condition(member, levels_left));
                 known.collect::<Option<Vec<Known>>>().map(|known| joined(known, " or ", Lookup::Or))
             }
@@ -192,7 +192,7 @@ impl Reading<'_> {
             .or_else(|| self.tested(expression, truth, (Bound::Unbounded, Bound::Unbounded)))
     }
 
-    /// The condition is tried on the different values of the one path that it is about.
+    /// Tests the condition on the distinct values of the only path that it depends on.
     fn tested(
         &self,
         condition: &Expression,
@@ -217,7 +217,7 @@ impl Reading<'_> {
         is_allowed.then(|| tested(&place, &names, condition, wanted, (low, high), self.meter))
     }
 
-    /// A text that begins with a constant, is one, or is like a pattern: then it begins as the pattern does.
+    /// A string that starts with a constant, equals it, or matches a pattern: then it starts with the pattern's prefix.
     fn text(&self, expression: &Expression, operand: &Expression, pattern: TextPattern<'_>) -> Option<Known> {
         let (text, escape) = match pattern {
             TextPattern::Start(start) => return Some(starting_with(&self.place(operand)?, start)),
@@ -263,7 +263,7 @@ impl Reading<'_> {
         Some(if truth { joined(equals, " or ", Lookup::Or) } else { different(&place, equals) })
     }
 
-    /// Arrays with one or with all of these elements, or arrays that are not so.
+    /// Arrays that contain one or all of these elements, or arrays that do not.
     fn containing(
         &self,
         array: &Expression,
@@ -294,13 +294,13 @@ impl Reading<'_> {
         Some(joined(vec![arrays, without(containing)], " and ", Lookup::And))
     }
 
-    /// The place that an expression names, if the index knows every document there.
+    /// The path of an expression, if the index knows every document there.
     fn place(&self, expression: &Expression) -> Option<Place> {
         let named = || path_of(&self.names(expression)?, self.index).map(|path| self.told(path));
         named().or_else(|| self.computed_place(expression, None))
     }
 
-    /// The place in a computed property whose value an expression is, and perhaps one step further.
+    /// The path in a computed property whose value an expression is, optionally one step further.
     fn computed_place(&self, expression: &Expression, further: Option<IndexStep<'_>>) -> Option<Place> {
         if !self.root.is_empty() {
             return None;
@@ -324,7 +324,7 @@ impl Reading<'_> {
     }
 }
 
-/// What is known, or all but that.
+/// What is known, or its complement.
 fn unless(truth: bool, known: Known) -> Known {
     if truth { known } else { without(known) }
 }

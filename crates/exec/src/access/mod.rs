@@ -1,15 +1,15 @@
-//! How a partition's documents are reached. One file per way; which one is taken never changes a result.
+//! How a partition's documents are reached. One file per way; the choice never changes a result.
 //!
-//! | file | holds |
+//! | file | contains |
 //! |---|---|
-//! | `path`, `choose`, `statistics` | the access path as a value; the choice of it; the numbers that it depends on |
-//! | `records` | all records as they lie |
-//! | `numbers` | in the order of numbers, all or those that an index named; each document is fetched by itself |
-//! | `ordered` | in the order of a sort key, as an index has it |
-//! | `lookup`, `known`, `spatial`, `computed`, `tested` | what an index can say about a filter, by lookups or value by value |
+//! | `path`, `choose`, `statistics` | the access path as a value; its choice; the numbers that the choice depends on |
+//! | `records` | a scan of all records |
+//! | `numbers` | documents in the order of numbers, all or those of a lookup; each document is fetched individually |
+//! | `ordered` | documents in the order of sort keys, from an index |
+//! | `lookup`, `known`, `spatial`, `computed`, `tested` | what an index knows about a filter |
 //! | `shared` | the same for all partitions of a page |
-//! | `covered`, `counting` | what an index answers by itself, and of which documents |
-//! | `folds`, `values`, `tuples`, `extremes` | such answers: aggregates over everything; groups and different results |
+//! | `covered`, `counting` | what an index answers alone, and for which documents |
+//! | `folds`, `values`, `tuples`, `extremes` | such answers: aggregates over all rows; GROUP BY and DISTINCT |
 
 mod choose;
 mod computed;
@@ -56,7 +56,7 @@ use covered::Covered;
 use folds::Folding;
 use values::Grouping;
 
-/// A walk over all documents of a part that the filter may let pass, in any order.
+/// A walk over all documents of a part that may pass the filter, in any order.
 #[derive(Debug)]
 pub(crate) enum Walk {
     Records(RecordWalk),
@@ -64,7 +64,7 @@ pub(crate) enum Walk {
 }
 
 impl Walk {
-    /// A walk on a path. One that gives documents in an order is walked as the records lie.
+    /// Starts a walk on a path. If the path is an ordered one, the records are scanned instead.
     pub(crate) async fn begin(
         path: AccessPath<'_>,
         open: Arc<OpenPart>,
@@ -84,7 +84,7 @@ impl Walk {
         Ok(Walk::Records(RecordWalk::new(open)))
     }
 
-    /// What is left to be found out of the documents.
+    /// What is still to be checked on the documents.
     pub(crate) fn check(&self) -> Check {
         match self {
             Walk::Records(_) => Check::Filter,
@@ -92,7 +92,7 @@ impl Walk {
         }
     }
 
-    /// The next chunk; nothing at the end.
+    /// The next chunk; `None` at the end.
     pub(crate) async fn next(
         &mut self,
         meter: &Meter,
@@ -106,7 +106,7 @@ impl Walk {
     }
 }
 
-/// What a part has, if its index knows that by itself.
+/// The result of a part, if its index can answer alone.
 pub(crate) async fn by_index(
     (task, context, open): (&Task, &Context<'_>, &OpenPart),
     covered: &Covered<'_>,

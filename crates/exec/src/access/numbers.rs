@@ -1,7 +1,7 @@
-//! Documents in the order of their numbers, one chunk after the other.
+//! Documents in the order of their numbers, in chunks.
 //!
-//! A partition gives its documents numbers of its own, so these lie side by side. One that came out of a split also
-//! holds documents with numbers of those it came from, side by side with those of its siblings, which are passed over.
+//! A partition assigns consecutive numbers to its documents. A partition that results from a split also contains
+//! documents with numbers of its ancestors, interleaved with those of its siblings, which are skipped.
 
 use model::{DocumentNumber, Fault};
 use partition::NumberScan;
@@ -15,7 +15,7 @@ use crate::found::QueryMetrics;
 use crate::program::Check;
 use crate::task::OpenPart;
 
-/// Fewest and most numbers of one chunk.
+/// Minimum and maximum number of document numbers in a chunk.
 const CHUNK_ROWS_MIN: usize = 16;
 const CHUNK_ROWS_MAX: usize = 512;
 /// Bytes of documents after which a chunk ends.
@@ -29,25 +29,25 @@ pub(crate) struct NumberWalk {
     chunk_rows: usize,
 }
 
-/// The numbers that are left.
+/// The numbers that remain.
 #[derive(Debug)]
 enum Numbers {
-    /// All of some stretches: first and last of each, in order.
+    /// All numbers of some intervals: first and last of each, in order.
     Stretches(VecDeque<(DocumentNumber, DocumentNumber)>),
-    /// Those that an index named: the next ones, and one more than a chunk has if there are more.
+    /// Those of a lookup: the next ones, including one more than a chunk has if there are more.
     Named(Box<Named>, Vec<DocumentNumber>),
 }
 
-/// Documents that an index named.
+/// Documents that a lookup has found.
 #[derive(Debug)]
 pub(crate) struct Named {
     pub(crate) documents: Documents,
-    /// What is left to be found out of them.
+    /// What is still to be checked on them.
     pub(crate) check: Check,
 }
 
 impl Named {
-    /// The numbers of a chunk from `first` on, and one more if there is one.
+    /// The numbers of a chunk starting at `first`, plus one more if there is one.
     fn next_numbers(&self, first: DocumentNumber, chunk_rows: usize) -> Vec<DocumentNumber> {
         let mut numbers = Vec::with_capacity(CHUNK_ROWS_MIN);
         numbers.extend(self.documents.iter_from(Some(first)).take(chunk_rows + 1));
@@ -56,7 +56,7 @@ impl Named {
 }
 
 impl NumberWalk {
-    /// A walk from `first` on over all documents of a part; `wanted` rows will do.
+    /// A walk over all documents of a part, starting at `first`; `wanted` rows are sufficient.
     pub(crate) fn over_all(open: Arc<OpenPart>, first: u64, wanted: usize) -> NumberWalk {
         let mut stretches: Vec<_> = open
             .part
@@ -73,7 +73,7 @@ impl NumberWalk {
         NumberWalk { open, numbers, chunk_rows: first_chunk(wanted) }
     }
 
-    /// A walk from `first` on over documents that an index named.
+    /// A walk over the documents of a lookup, starting at `first`.
     pub(crate) fn over_named(
         open: Arc<OpenPart>,
         named: Box<Named>,
@@ -86,7 +86,7 @@ impl NumberWalk {
         NumberWalk { open, numbers: Numbers::Named(named, next), chunk_rows }
     }
 
-    /// The same walk from another number on.
+    /// The same walk, starting at another number.
     pub(crate) fn restarted_at(self, first: u64) -> NumberWalk {
         let NumberWalk { open, numbers, chunk_rows } = self;
         match numbers {
@@ -95,7 +95,7 @@ impl NumberWalk {
         }
     }
 
-    /// What is left to be found out of the documents.
+    /// What is still to be checked on the documents.
     pub(crate) fn check(&self) -> Check {
         match &self.numbers {
             Numbers::Stretches(_) => Check::Filter,
@@ -103,7 +103,6 @@ impl NumberWalk {
         }
     }
 
-    /// Whether there may be documents left.
     pub(crate) fn has_more(&self) -> bool {
         match &self.numbers {
             Numbers::Stretches(stretches) => !stretches.is_empty(),
@@ -111,7 +110,7 @@ impl NumberWalk {
         }
     }
 
-    /// The number before which nothing is left.
+    /// The smallest number that may remain.
     pub(crate) fn next_number(&self) -> u64 {
         let next = match &self.numbers {
             Numbers::Stretches(stretches) => stretches.front().map(|(first, _)| *first),
@@ -120,7 +119,7 @@ impl NumberWalk {
         next.map_or(u64::MAX, DocumentNumber::raw)
     }
 
-    /// The next chunk, which may be empty before the end.
+    /// The next chunk; it may be empty before the end.
     pub(crate) async fn next(&mut self, metrics: &mut QueryMetrics) -> Result<Vec<StoredDocument>, Fault> {
         let begun = Instant::now();
         let documents = match &mut self.numbers {
@@ -162,7 +161,7 @@ fn first_chunk(wanted: usize) -> usize {
     wanted.saturating_add(1).clamp(CHUNK_ROWS_MIN, CHUNK_ROWS_MAX)
 }
 
-/// Fetches documents by number until they are many bytes; tells how many numbers were looked at.
+/// Fetches documents by number until the byte limit is reached; returns how many numbers were processed.
 async fn fetch(open: &OpenPart, numbers: &[DocumentNumber]) -> Result<(Vec<StoredDocument>, usize), Fault> {
     let (mut documents, mut bytes, mut fetched) = (Vec::new(), 0, 0);
     for some in numbers.chunks(CHUNK_ROWS_MIN) {
@@ -171,7 +170,7 @@ async fn fetch(open: &OpenPart, numbers: &[DocumentNumber]) -> Result<(Vec<Store
         }
         let found = open.view.by_numbers(some, &open.part.keys).await?;
         bytes += found.iter().map(|stored: &StoredDocument| stored.document.bytes().len()).sum::<usize>();
-        // Few documents come at once, and are not copied.
+        // Few documents arrive in one piece and are not copied.
         if documents.is_empty() {
             documents = found;
         } else {

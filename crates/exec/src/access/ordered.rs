@@ -1,11 +1,12 @@
-//! Documents in the order of sort keys, as the index of a partition has it.
+//! Documents in the order of sort keys, from the index of a partition.
 //!
-//! A composite index has the order of all keys at once, documents without a value included; it is walked backwards for
-//! the order with all directions turned, and only where its tuples begin with what a filter fixes of the first keys.
-//! Otherwise the values at the path of the first key are walked. Ascending: first the documents without a value at the path, then
-//! value by value. Descending: the other way round. Documents with the same value come by number, in the direction of
-//! the key. Where the index cannot tell their order, because it has only the beginning of long values or because there
-//! are further keys, the documents of that value are given as a heap to be sorted.
+//! A composite index has the order of all keys, including documents without a value. It is walked backwards if all
+//! directions are reversed. If a filter fixes the first keys, only the tuples with that prefix are walked.
+//!
+//! Otherwise the values at the path of the first key are walked. Ascending: first the documents without a value at the
+//! path, then value by value. Descending: the reverse. Documents with the same value come by number, in the direction
+//! of the key. If the index does not know their order, because long values are truncated or because there are further
+//! keys, the documents of that value are returned as a set to be sorted.
 
 use kv::Direction;
 use model::{DocumentNumber, Fault};
@@ -24,23 +25,23 @@ use crate::found::QueryMetrics;
 use crate::program::Check;
 use crate::task::{OpenPart, rest_if_due};
 
-/// Values between two looks at the meter.
+/// Values between two checks of the meter.
 const VALUES_AT_A_TIME: usize = 64;
-/// What a value counts for that is walked past.
+/// Steps that are counted for a value that is walked.
 const VALUE_STEPS: u64 = 8;
 
-/// What the terms of a walk are.
+/// The terms that a walk visits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OrderKind {
     /// Values of the only key.
     Values,
-    /// Values of the first key; others decide between equal ones.
+    /// Values of the first key; other keys decide between equal ones.
     FirstValues,
     /// Values of all keys together.
     Tuples,
 }
 
-/// What is asked of the index.
+/// What is requested from the index.
 #[derive(Debug)]
 pub(crate) struct OrderedRequest {
     pub(crate) path: IndexPath,
@@ -49,30 +50,31 @@ pub(crate) struct OrderedRequest {
     pub(crate) is_backwards: bool,
     /// Whether of equal values the document with the largest number comes first.
     pub(crate) are_numbers_turned: bool,
-    /// Whether each key that the terms hold descends.
+    /// For each key that the terms contain, whether it is descending.
     pub(crate) keys: Vec<bool>,
-    /// The documents that may be wanted; all if nothing is said.
+    /// The documents that may be wanted; all if `None`.
     pub(crate) within: Option<Narrowing>,
-    /// Whether that says all that the filter says.
+    /// Whether `within` is equivalent to the filter.
     pub(crate) is_exact: bool,
-    /// What the terms of all documents that may be wanted begin with.
+    /// The common prefix of the terms of all documents that may be wanted.
     pub(crate) beginning: Option<Beginning>,
-    /// Whether a document gives one row at most.
+    /// Whether a document gives at most one row.
     pub(crate) has_one_row: bool,
-    /// The keys that the index orders by in words, if they are explained.
+    /// Text of the keys that the index orders by, if they are explained.
     pub(crate) text: Option<String>,
 }
 
-/// What tuples begin with whose first values are fixed.
+/// The prefix of tuples whose first values are fixed.
 #[derive(Debug)]
 pub(crate) struct Beginning {
     code: Vec<u8>,
-    /// Whether a document whose tuple begins so is one that the lookup finds, whatever else it has.
+    /// Whether every document with this prefix is found by the lookup.
     pub(crate) is_all: bool,
 }
 
 impl Beginning {
-    /// What a lookup fixes of tuples with values at these paths, some of them turned; nothing if not even the first.
+    /// The prefix that a lookup fixes in tuples with values at these paths, some of them descending; `None` if it does
+    /// not even fix the first value.
     pub(crate) fn of(
         within: &Lookup,
         paths: impl IntoIterator<Item = (IndexPath, bool)>,
@@ -90,7 +92,7 @@ impl Beginning {
         (!fixed.is_empty()).then_some(Beginning { code, is_all })
     }
 
-    /// The first code behind all that begin so.
+    /// The first code after all codes with this prefix.
     fn behind(&self) -> Bound<Vec<u8>> {
         let Some(last) = self.code.iter().rposition(|byte| *byte != u8::MAX) else {
             return Bound::Unbounded;
@@ -105,7 +107,7 @@ fn is_term(lookup: &Lookup, wanted: &IndexPath, value: &[u8]) -> bool {
     matches!(lookup, Lookup::Term { path, code } if path == wanted && code == value)
 }
 
-/// The codes of the sort keys of some documents; taken over from the walk, not copied.
+/// The codes of the sort keys of some documents; shared with the walk, not copied.
 pub(crate) type Codes = Arc<Vec<u8>>;
 
 /// A walk over the documents of a part in the order of sort keys.
@@ -114,13 +116,13 @@ pub(crate) struct OrderedWalk {
     request: Arc<OrderedRequest>,
     check: Check,
     terms: Option<TermWalk>,
-    /// Whether the turn of the documents without a value is still to come.
+    /// Whether the documents without a value are still to come.
     are_valueless_left: bool,
-    /// What is left out of the first documents: those with this value before a number, or up to it.
+    /// What is skipped at the start: documents with this value before a number, or up to it.
     start: Option<Start>,
-    /// Documents that are next, in order, with the codes of their sort keys.
+    /// The next documents, in order, with the codes of their sort keys.
     numbers: VecDeque<(DocumentNumber, Codes)>,
-    /// Documents behind those, in no order, that come before all that follow.
+    /// Documents after those, unsorted, that come before all others.
     heap: Option<Vec<DocumentNumber>>,
 }
 
@@ -131,7 +133,7 @@ impl std::fmt::Debug for OrderedWalk {
 }
 
 impl OrderedWalk {
-    /// A walk behind a position, or from the beginning if that is empty.
+    /// A walk that starts after a position, or at the beginning if the position is empty.
     pub(crate) async fn new(
         open: Arc<OpenPart>,
         request: Arc<OrderedRequest>,
@@ -150,7 +152,7 @@ impl OrderedWalk {
         };
         let is_answered = request.is_exact && narrowed.as_ref().is_none_or(Documents::is_exact);
         let is_nothing = narrowed.as_ref().is_some_and(Documents::is_empty);
-        // Ascending they come first, descending last; tuples have them among the others.
+        // Ascending they come first, descending last; tuples include them.
         let are_valueless_left =
             !is_nothing && kind != OrderKind::Tuples && (code.is_none() || is_in_valueless || is_backwards);
         let terms = if is_nothing || is_in_valueless && is_backwards {
@@ -159,7 +161,7 @@ impl OrderedWalk {
             let direction = if is_backwards { Direction::Backward } else { Direction::Forward };
             let mut from = code.clone().filter(|_| !is_in_valueless);
             if let (OrderKind::Tuples, true, Some(from)) = (kind, is_backwards, &mut from) {
-                // A tuple has a mark behind its values.
+                // A tuple has a mark after its values.
                 from.push(u8::MAX);
             }
             let (first, behind) = match beginning {
@@ -180,12 +182,12 @@ impl OrderedWalk {
         Ok(OrderedWalk { open, request, check, terms, are_valueless_left, start, numbers, heap: None })
     }
 
-    /// What is left to be found out of documents that come in order.
+    /// What is still to be checked on documents that come in order.
     pub(crate) fn check(&self) -> Check {
         self.check
     }
 
-    /// Walks on until so many documents are known by number, or some that are to be sorted. No document is read.
+    /// Walks until `count` documents are known by number, or some that must be sorted. No document is read.
     pub(crate) async fn gather(&mut self, count: usize, metrics: &mut QueryMetrics) -> Result<(), Fault> {
         let begun = Instant::now();
         let mut walked = 0_usize;
@@ -205,7 +207,7 @@ impl OrderedWalk {
         self.numbers.front().map(|(number, _)| *number)
     }
 
-    /// Where the rows of the next document begin, if it is known by number.
+    /// The position where the rows of the next document begin, if it is known by number.
     pub(crate) fn next_position(&self) -> Option<Vec<u8>> {
         let (number, codes) = self.numbers.front()?;
         Some([codes, &self.tie(*number)[..]].concat())
@@ -216,27 +218,27 @@ impl OrderedWalk {
         self.numbers.pop_front()
     }
 
-    /// The position behind all rows of a document with these codes of its sort keys.
+    /// The position after all rows of a document with these codes of its sort keys.
     pub(crate) fn position_behind(&self, codes: &[u8], number: DocumentNumber) -> Vec<u8> {
         [codes, &self.tie(number), &u32::MAX.to_be_bytes()].concat()
     }
 
-    /// The next documents, if they are to be sorted.
+    /// The next documents, if they must be sorted.
     pub(crate) fn heap(&self) -> Option<&[DocumentNumber]> {
         self.heap.as_deref().filter(|_| self.numbers.is_empty())
     }
 
-    /// The documents that were to be sorted have been given.
+    /// Drops the documents that had to be sorted, since they have been returned.
     pub(crate) fn pass_heap(&mut self) {
         self.heap = None;
     }
 
-    /// Whether nothing is left, after the walk was told to go on.
+    /// Whether nothing remains after [`gather`](Self::gather).
     pub(crate) fn is_at_end(&self) -> bool {
         self.numbers.is_empty() && self.heap.is_none() && self.terms.is_none() && !self.are_valueless_left
     }
 
-    /// Takes the documents of one more value; tells whether there may be others.
+    /// Adds the documents of one more value; returns whether there may be others.
     async fn gather_value(&mut self) -> Result<bool, Fault> {
         if !self.request.is_backwards && self.are_valueless_left {
             return self.take_valueless().await;
@@ -251,7 +253,7 @@ impl OrderedWalk {
         if self.are_valueless_left { self.take_valueless().await } else { Ok(false) }
     }
 
-    /// Takes the documents without a value; most paths have none.
+    /// Adds the documents without a value; most paths have none.
     async fn take_valueless(&mut self) -> Result<bool, Fault> {
         self.are_valueless_left = false;
         let OrderedRequest { path, within, .. } = &*self.request;
@@ -276,7 +278,7 @@ impl OrderedWalk {
             return;
         }
         if kind == OrderKind::Tuples {
-            // The mark behind the values.
+            // The mark after the values.
             code.pop();
         }
         if let Some(start) = self.start.take().filter(|start| start.code == code) {
@@ -292,7 +294,7 @@ impl OrderedWalk {
         self.numbers.extend(numbers.into_iter().map(|number| (number, Arc::clone(&codes))));
     }
 
-    /// The number as positions have it.
+    /// The number as it is written in positions.
     fn tie(&self, number: DocumentNumber) -> [u8; 8] {
         let number = if self.request.are_numbers_turned { !number.raw() } else { number.raw() };
         number.to_be_bytes()
@@ -305,8 +307,8 @@ fn undefined_code() -> Vec<u8> {
     code
 }
 
-/// The code of the values at the beginning of a position, as the terms have it; nothing where there is none, or only
-/// the beginning of one.
+/// The code of the values at the beginning of a position, as the terms have it; `None` if there is none or it is
+/// truncated.
 fn first_code(position: &[u8], directions: &[bool], kind: OrderKind, is_backwards: bool) -> Option<Vec<u8>> {
     let mut rest = position;
     let mut code = Vec::new();
@@ -318,7 +320,7 @@ fn first_code(position: &[u8], directions: &[bool], kind: OrderKind, is_backward
         };
         if kind == OrderKind::Tuples {
             let value = value.as_ref().map(Value::as_ref);
-            // What follows a long value is not in the tuple.
+            // The tuple ends at a truncated value.
             if write_tuple_member(value, *is_descending != is_backwards, &mut code) {
                 return Some(code);
             }
@@ -331,20 +333,20 @@ fn first_code(position: &[u8], directions: &[bool], kind: OrderKind, is_backward
     Some(code)
 }
 
-/// Bytes of the number of a document in a position, and of the number of its row.
+/// Bytes of a document number and of a row number in a position.
 const NUMBER_BYTES: usize = 8;
 const ROW_BYTES: usize = 4;
 
-/// The document where a walk begins that goes on behind a position.
+/// The document at which a resumed walk starts.
 struct Start {
     code: Vec<u8>,
     number: u64,
-    /// Whether all rows of the document were given.
+    /// Whether all rows of the document were returned.
     is_given: bool,
 }
 
 impl Start {
-    /// Nothing where the position has been cut before the number.
+    /// `None` if the position was truncated before the number.
     fn new(position: &[u8], code: Vec<u8>, request: &OrderedRequest) -> Option<Start> {
         let behind = position.get(code.len()..)?;
         let number = u64::from_be_bytes(*behind.first_chunk::<NUMBER_BYTES>()?);
@@ -353,7 +355,7 @@ impl Start {
         Some(Start { code, number, is_given })
     }
 
-    /// Whether a document with the same value is still to be given.
+    /// Whether a document with the same value is still to be returned.
     fn leaves(&self, number: DocumentNumber, are_numbers_turned: bool) -> bool {
         match number.raw().cmp(&self.number) {
             Ordering::Equal => !self.is_given,

@@ -1,6 +1,6 @@
-//! The access path: how the documents of one part are reached for one layer, and why so.
+//! The access path: how the documents of one part are reached for one layer, with the reason.
 //!
-//! One value, made by `choose`: it is what is executed, what an explanation shows and what index metrics are taken from.
+//! It is one value, made by `choose`. The same value is executed, explained and reported as index metrics.
 
 use partition::index::Lookup;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use super::shared::Narrowing;
 pub(crate) struct AccessPath<'l> {
     pub(crate) way: Way<'l>,
     pub(crate) reason: Reason,
-    /// After how many documents it is asked whether to read the rest as records, because few of them give rows; nothing
-    /// if the path is not left.
+    /// Number of documents after which the rest may be read by a scan of records, because few of them give rows; `None`
+    /// if the path is kept.
     pub(crate) scans_after: Option<u64>,
-    /// What the index has besides, and why it is not used.
+    /// What else the index offers, and why it is not used.
     pub(crate) rejected: Vec<Rejected<'l>>,
 }
 
@@ -30,90 +30,88 @@ pub(crate) enum Way<'l> {
     Records,
     /// All documents in the order of their numbers, until there are enough rows.
     Numbers,
-    /// The documents that a lookup finds; these too if the choice had to find them.
+    /// The documents that a lookup finds; with these documents if the choice had to find them.
     Lookup(Narrowing, Option<Box<Named>>),
     /// Documents in the order of sort keys, until there are enough rows.
     Ordered(Arc<OrderedRequest>),
-    /// No documents: the index answers by itself. Documents are read instead, by the path that is chosen without this
-    /// way, if too many of them have values that the index does not know whole, or if too many tuples differ.
+    /// No documents: the index answers alone. Documents are read by the next best path if too many of them have values
+    /// that the index does not know completely, or if there are too many distinct tuples.
     Covered(Covered<'l>, Option<Narrowing>),
 }
 
-/// Why a path is taken, with the numbers that decided.
+/// Why a path is chosen, with the numbers that decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
     /// The partition has no index yet.
     NoIndex,
     /// There is no filter, and no index orders the rows.
     NoFilter,
-    /// The index says nothing of the filter.
+    /// The index has no lookup for the filter.
     NoLookup,
-    /// Rows come in the order of numbers, so that the lookup leaves nothing to choose. The estimate is made where it is
-    /// to be shown.
+    /// Rows come in the order of numbers, so the lookup is used without a comparison of costs. The estimate is made
+    /// only for explanations.
     FirstRows(Option<Estimate>),
-    /// Documents are found and fetched one by one, which costs less than to read all.
+    /// Documents of the lookup are fetched one by one, which costs less than reading all.
     Fetched(Estimate),
-    /// All documents are read, since to fetch those of the lookup costs as much.
+    /// All documents are read, since fetching those of the lookup costs as much.
     Read(Estimate),
     /// Rows come in the order of an index.
     InOrder(Prospect),
-    /// Values are walked, which costs less than to look at documents.
+    /// Values are walked, which costs less than reading documents.
     Walked {
-        /// What that costs, in documents read; nothing where no other way can be cheaper.
+        /// The cost in documents read; `None` if no other way can be cheaper.
         cost: Option<u64>,
-        /// What the cheapest other way costs.
+        /// The cost of the cheapest other way.
         otherwise: u64,
     },
 }
 
-/// How many documents a lookup finds at most.
+/// Upper bound of the number of documents that a lookup finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Estimate {
     pub(crate) found: u64,
     pub(crate) total: u64,
 }
 
-/// What all parts together hold that are to be walked in the order of their indexes.
+/// Totals of all parts that could be walked in the order of their indexes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Prospect {
     pub(crate) total: u64,
-    /// Those of them that may be wanted; nothing if no others are met on the way.
+    /// Documents that may be wanted; `None` if the walk meets no others.
     pub(crate) candidates: Option<u64>,
-    /// Rows that are wanted.
     pub(crate) wanted: u64,
 }
 
-/// A way that is not taken.
+/// A way that is not used.
 #[derive(Debug)]
 pub(crate) struct Rejected<'l> {
     pub(crate) way: Way<'l>,
     pub(crate) cause: Cause,
 }
 
-/// Why a way is not taken.
+/// Why a way is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// Too many values would be tested.
     ManyValues { most: u64 },
-    /// The tests leave most documents in.
+    /// Most documents pass the tests.
     MostPass(Estimate),
-    /// To fetch the documents costs as much as to read all.
+    /// Fetching the documents costs as much as reading all.
     ManyDocuments(Estimate),
-    /// Too few documents, or too few candidates, for the rows that are wanted: they are sorted.
+    /// Too few documents, or too few candidates, for the wanted rows: they are sorted.
     FewDocuments(Prospect),
-    /// Walking the values costs more than to look at documents.
+    /// Walking the values costs more than reading documents.
     ManyToWalk { cost: u64, otherwise: u64 },
     /// Another partition has no index in this order.
     NotEverywhere,
 }
 
-/// What a path asks an index for.
+/// What a path requests from an index.
 pub(crate) enum Use<'p> {
     /// Documents that may pass the filter.
     Filter(&'p Lookup),
-    /// Values that answer by themselves.
+    /// Values from which the index answers alone.
     Values(Lookup),
-    /// An order.
     Order(&'p OrderedRequest),
 }
 
@@ -122,14 +120,14 @@ impl<'l> AccessPath<'l> {
         AccessPath { way, reason, scans_after: None, rejected: Vec::new() }
     }
 
-    /// What the index can do for the query: what the path uses and what it would use if there were more or other
-    /// documents. So index metrics do not change with the data.
+    /// What the index can do for the query: what the path uses and what it would use with more or other documents. So
+    /// index metrics do not change with the data.
     pub(crate) fn uses(&self) -> Vec<Use<'_>> {
         let ways = std::iter::once(&self.way).chain(self.rejected.iter().map(|rejected| &rejected.way));
         ways.flat_map(Way::uses).collect()
     }
 
-    /// The path in words: the way with the numbers that decided, then what was not taken.
+    /// The path as text: the way with the numbers that decided, then the rejected ways.
     pub(crate) fn lines(&self) -> Vec<String> {
         let rejected =
             |rejected: &Rejected<'_>| format!("not {}: {}", rejected.way.words(), rejected.cause.words());
@@ -263,12 +261,12 @@ impl Estimate {
         format!("{} of {} documents", self.found, self.total)
     }
 
-    /// The same with what it costs to fetch them.
+    /// The same with the cost of fetching them.
     fn words_with_cost(self) -> String {
         format!("{}, cost {} against {} for all records", self.words(), self.cost(), self.total)
     }
 
-    /// What it costs to fetch the documents, in documents read.
+    /// The cost of fetching the documents, in documents read.
     pub(crate) fn cost(self) -> u64 {
         self.found.saturating_mul(FETCH_COST)
     }

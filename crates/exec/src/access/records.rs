@@ -1,4 +1,4 @@
-//! Records as they lie, one chunk after the other; while one is evaluated, the next is read.
+//! A scan of records in chunks; the next chunk is read while the current one is evaluated.
 
 use eval::Meter;
 use kv::KeyRange;
@@ -21,9 +21,9 @@ const CHUNK_BYTES: usize = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct RecordWalk {
     open: Arc<OpenPart>,
-    /// What is left, the chunk that is being read included.
+    /// What remains, including the chunk that is being read.
     range: Option<KeyRange>,
-    /// The chunk that is being read ahead, one at most; it is dropped with the walk.
+    /// The chunk that is being read ahead, at most one; dropped with the walk.
     ahead: JoinSet<Result<RecordPage, Fault>>,
 }
 
@@ -32,7 +32,7 @@ impl RecordWalk {
         RecordWalk { range: Some(open.part.keys.clone()), open, ahead: JoinSet::new() }
     }
 
-    /// The next chunk; nothing at the end. A page that may still end on the thread that began it reads nothing ahead.
+    /// The next chunk; `None` at the end. A page that may still end on the thread that started it does not read ahead.
     pub(crate) async fn next(
         &mut self,
         meter: &Meter,

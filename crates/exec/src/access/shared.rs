@@ -1,4 +1,5 @@
-//! What the index of one partition knows of the filter, for all others of the page that are indexed alike.
+//! What the index of one partition knows about the filter, shared by all partitions of the page with the same index
+//! rules.
 
 use model::Fault;
 use partition::index::{Fingerprint, IndexReader, Lookup, RequiredTerms};
@@ -10,15 +11,15 @@ use super::numbers::Named;
 use crate::program::Check;
 use crate::task::OpenPart;
 
-/// How an index narrows the documents that a part is asked for.
+/// How an index narrows the documents of a part.
 #[derive(Clone, Debug)]
 pub(crate) struct Narrowing {
     pub(crate) lookup: Arc<Lookup>,
-    /// Whether that says all that the filter says.
+    /// Whether the lookup is equivalent to the filter.
     pub(crate) is_exact: bool,
-    /// Whether values are tested for it, each by itself.
+    /// Whether the lookup tests individual values.
     pub(crate) has_tests: bool,
-    /// The lookup in words, if it is explained.
+    /// Text of the lookup, if it is explained.
     pub(crate) text: Option<Arc<str>>,
 }
 
@@ -28,7 +29,6 @@ impl Narrowing {
         Narrowing { lookup: Arc::new(lookup), is_exact, has_tests, text: text.map(Arc::from) }
     }
 
-    /// The documents that the lookup finds.
     pub(crate) async fn documents(&self, open: &OpenPart, index: &IndexReader) -> Result<Box<Named>, Fault> {
         let documents = open.looked_up(index, &self.lookup).await?;
         let is_answered = self.is_exact && documents.is_exact();
@@ -36,7 +36,7 @@ impl Narrowing {
         Ok(Box::new(Named { documents, check }))
     }
 
-    /// The documents that the lookup finds in a part; nothing without an index.
+    /// The documents that the lookup finds in a part; `None` without an index.
     pub(crate) async fn named(&self, open: &OpenPart) -> Result<Option<Box<Named>>, Fault> {
         match open.view.index() {
             Some(index) => self.documents(open, index).await.map(Some),
@@ -45,7 +45,7 @@ impl Narrowing {
     }
 }
 
-/// What the index of a partition knows of the filter, shared by all partitions whose indexes have the same rules.
+/// What the index of a partition knows about the filter, shared by all partitions whose indexes have the same rules.
 #[derive(Debug, Default)]
 pub(crate) struct SharedFilter {
     known: OnceLock<(Fingerprint, Option<Narrowing>)>,
@@ -58,8 +58,8 @@ pub(crate) struct SharedNeedles<'l> {
 }
 
 impl SharedFilter {
-    /// How an index narrows the documents of a whole partition; nothing if it cannot. What depends on the values in
-    /// the partition is found out for each.
+    /// How an index narrows the documents of a whole partition; `None` if it cannot. What depends on the values in the
+    /// partition is determined for each partition.
     pub(crate) fn narrowing(
         &self,
         query: &Query,
@@ -80,14 +80,14 @@ impl SharedFilter {
         narrowing
     }
 
-    /// What indexes are to be searched for first, where all of the filter is about single values.
+    /// The values that indexes are probed for first, if the whole filter is about single values.
     pub(crate) fn needles(&self) -> Option<SharedNeedles<'_>> {
         let (rules, narrowing) = self.known.get()?;
         let needles = RequiredTerms::of(&narrowing.as_ref()?.lookup)?;
         Some(SharedNeedles { rules: *rules, needles })
     }
 
-    /// Whether a partition is narrowed by the lookup that is shared.
+    /// Whether the shared lookup applies to a partition.
     pub(crate) fn is_shared_by(&self, index: &IndexReader) -> bool {
         self.known.get().is_some_and(|(rules, _)| *rules == index.fingerprint())
     }

@@ -1,7 +1,8 @@
-//! What an index can say about the spatial functions: which geometries may be near a constant one.
+//! What an index knows about the spatial functions: which geometries may be near a constant one.
 //!
-//! Cells never decide; what they name is looked at. "Further than" and negations have nothing to name. A geometry lies in
-//! another only if they meet, so both are asked alike, whichever of the two is the document's.
+//! Cells are never exact; the documents that they find are re-checked. "Further than" and negations have no lookup. A
+//! geometry is within another only if they intersect, so both functions use the same lookup, whichever of the two
+//! geometries is the document's.
 
 use partition::index::{Coverage, IndexPath, IndexReader, PathStep as IndexStep, near};
 use plan::query::{Comparison, Expression, Function};
@@ -9,7 +10,8 @@ use value::Value;
 
 use super::known::Known;
 
-/// What an index knows of a comparison of a distance with a constant; `names` gives the way to a value of the document.
+/// What an index knows about a comparison of a distance with a constant; `names` returns the path to a value of the
+/// document.
 pub(super) fn of_comparison<'e>(
     index: &IndexReader,
     names: impl Fn(&'e Expression) -> Option<Vec<&'e str>>,
@@ -35,7 +37,7 @@ pub(super) fn of_comparison<'e>(
     Some(Known { text, ..known })
 }
 
-/// What an index knows of documents whose geometry at a path lies in a constant one, around it, or meets it.
+/// What an index knows about documents whose geometry at a path is within a constant one, contains it or intersects it.
 pub(super) fn of_meeting(
     index: &IndexReader,
     names: &[&str],

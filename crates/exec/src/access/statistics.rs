@@ -1,14 +1,14 @@
-//! What the choice of an access path knows of the documents of a part.
+//! Statistics of the documents of a part, from which an access path is chosen.
 //!
-//! All numbers are about documents that a query can see: neither dead ones nor expired ones that wait to be swept count,
-//! and it does not matter how the index lies in pieces. So the same documents always give the same choice.
+//! All numbers are about documents that a query can see: dead and expired documents do not count, and the pieces of the
+//! index do not matter. So the same documents always give the same choice.
 
 use model::{DocumentNumber, Fault};
 use partition::index::{Documents, IndexReader, Lookup, ValueRange};
 
 use crate::task::{OpenPart, rest_if_due};
 
-/// What a value counts for that is gone through to be counted.
+/// Steps for each value that is visited to be counted.
 const VALUE_STEPS: u64 = 2;
 
 /// Statistics of one part, for one page.
@@ -16,9 +16,9 @@ const VALUE_STEPS: u64 = 2;
 pub(crate) struct Statistics {
     /// Documents of the partition.
     pub(crate) total: u64,
-    /// These documents; nothing where the index has no others.
+    /// These documents; `None` if the index has no others.
     live: Option<Documents>,
-    /// Documents in the index that have expired; nothing where they are not known, and count.
+    /// Expired documents in the index; `None` if they are not known, and count.
     pub(crate) expired: Option<Vec<DocumentNumber>>,
 }
 
@@ -37,7 +37,7 @@ impl Statistics {
         Ok(Statistics { total, live, expired })
     }
 
-    /// An upper bound of the documents that a lookup finds, and `max` if there are more.
+    /// An upper bound of the number of documents that a lookup finds, at most `max`.
     pub(crate) async fn documents(
         &self,
         index: &IndexReader,
@@ -47,12 +47,12 @@ impl Statistics {
         index.count_bound(lookup, self.live.as_ref(), max).await
     }
 
-    /// How many documents a lookup has found.
+    /// The number of documents that a lookup has found.
     pub(crate) fn found(&self, documents: &Documents) -> u64 {
         self.live.as_ref().map_or_else(|| documents.count(), |live| documents.count_in(live))
     }
 
-    /// The different values in some ranges, and `max` if there are more.
+    /// The number of distinct values in some ranges, at most `max`.
     pub(crate) async fn values(
         &self,
         open: &OpenPart,
@@ -65,7 +65,7 @@ impl Statistics {
         index.value_count(ranges, self.live.as_ref(), max).await
     }
 
-    /// Whether there are no more than `max` different values in some ranges.
+    /// Whether there are at most `max` distinct values in some ranges.
     pub(crate) async fn has_few_values(
         &self,
         open: &OpenPart,
@@ -73,7 +73,7 @@ impl Statistics {
         ranges: &[ValueRange],
         max: u64,
     ) -> Result<bool, Fault> {
-        // What is certain without counting is not counted.
+        // Nothing is counted if the upper bound decides already.
         if index.value_bound(ranges) <= max {
             return Ok(true);
         }

@@ -1,7 +1,7 @@
-//! Conditions on the value at one path for which an index has no lookup: they are tried on each different value there.
+//! Conditions on the value at one path for which an index has no lookup: they are tested on each distinct value there.
 //!
-//! An index does not know of which kind a number is, so a condition is tried on all kinds that JSON and its relatives
-//! have for it; where they do not agree, the document is looked at.
+//! An index does not know the kind of a number, so a condition is tested on all kinds of numbers with that value. If
+//! the results differ, the document is re-checked.
 
 use eval::{Budget, Context, Meter, Row, evaluate};
 use model::Ambient;
@@ -13,13 +13,13 @@ use value::{Decimal128, Value, decode_key};
 
 use super::known::{Known, Place};
 
-/// Bytes that an evaluation on one value may hold.
+/// Bytes that the evaluation of one value may hold.
 const MEMORY_BYTES: usize = 64 << 20;
 
-/// What a test of a value counts for beside what is evaluated.
+/// Steps for the test of a value, in addition to the evaluation.
 const TEST_STEPS: usize = 16;
 
-/// Neither time nor chance: conditions that need them are not tried on values.
+/// No time and no randomness: conditions that need them are not tested on values.
 #[derive(Debug)]
 struct Nothing;
 
@@ -33,18 +33,18 @@ impl Ambient for Nothing {
     }
 }
 
-/// A condition that is tried.
+/// A condition that is tested.
 struct Trial {
     context: Context<'static>,
     condition: Expression,
-    /// The names that lead from the first source to the value.
+    /// The names from the first source to the value.
     names: Vec<String>,
-    /// Whether it must be true or false.
+    /// The required truth value.
     wanted: bool,
 }
 
 impl Trial {
-    /// Whether a value meets the condition; nothing where that is a fault, which the document will tell.
+    /// Whether a value meets the condition; `None` for a fault, which the document will raise again.
     fn meets(&self, value: Option<Value>) -> Option<bool> {
         let root = match value {
             Some(value) => {
@@ -59,7 +59,7 @@ impl Trial {
         Some(truth.and_then(|truth| truth.as_bool()) == Some(self.wanted))
     }
 
-    /// Whoever asks looks at the meter afterwards: once it says stop, all is unknown.
+    /// The caller checks the meter afterwards: once it says stop, every verdict is unknown.
     fn verdict(&self, code: &[u8]) -> Verdict {
         if self.context.meter.check().is_err() || self.context.charge(TEST_STEPS).is_err() {
             return Verdict::Unknown;
@@ -79,7 +79,7 @@ impl Trial {
         }
     }
 
-    /// The same for a number, if all kinds of numbers that have its code agree.
+    /// The same for a number, if all kinds of numbers with its code agree.
     fn meets_in_all_forms(&self, integer: i64) -> Option<bool> {
         let mut forms = forms(integer).into_iter().map(|value| self.meets(Some(value)));
         let first = forms.next().flatten()?;
@@ -105,8 +105,8 @@ fn forms(integer: i64) -> Vec<Value> {
     forms
 }
 
-/// The documents where a condition on one place is true, or false if `wanted` says so. `names` lead there from the
-/// first source. Values outside the bounds are known not to meet it.
+/// The documents where a condition on one path is true, or false if `wanted` is false. `names` lead to the value from
+/// the first source. Values outside the bounds are known not to meet the condition.
 pub(super) fn tested(
     place: &Place,
     names: &[&str],

@@ -1,7 +1,7 @@
-//! Groups and different results, from the values that an index has at a few paths.
+//! GROUP BY and DISTINCT, from the values that an index has at a few paths.
 //!
-//! The terms of each piece of the index are turned round, so that the values of a document stand side by side. Documents
-//! with the same values are taken together, as one document that has these and nothing else.
+//! The postings of each piece of the index are transposed into per-document tuples of values. Documents with the same
+//! tuple are processed together, as one document that has only these values.
 
 use model::{DocumentNumber, Fault};
 use partition::index::{Columns, IndexPath};
@@ -17,14 +17,14 @@ use crate::collect::Collector;
 use crate::fault::query_fault;
 use crate::found::QueryMetrics;
 
-/// Documents with the same values: how many, the first and the last.
+/// Documents with the same tuple: their number, the first and the last.
 struct Alike {
     count: u64,
     first: DocumentNumber,
     last: DocumentNumber,
 }
 
-/// What a place in a column stands for.
+/// The meaning of an entry in a column.
 enum Known {
     Missing,
     Value(Value),
@@ -32,21 +32,21 @@ enum Known {
     Apart,
 }
 
-/// Documents for each different tuple below which nothing is gained.
+/// Documents per distinct tuple below which tuples are not worthwhile.
 const TUPLES_SHARE: u64 = 2;
-/// Tuples that are made however few documents there are.
+/// Tuples that are always built, however few documents there are.
 const TUPLES_MIN: u64 = 64;
-/// Tuples between two looks at the clock and at other tasks.
+/// Tuples between two checks of the clock and yields to other tasks.
 const TUPLES_AT_A_TIME: usize = 1024;
-/// What a document counts for whose values are put side by side.
+/// Steps for each document whose tuple is built.
 const TURN_STEPS: u64 = 2;
-/// What a tuple takes, roughly.
+/// Approximate bytes of a tuple.
 const TUPLE_BYTES: usize = 96;
-/// What the hash of a tuple takes, roughly.
+/// Approximate bytes of the hash of a tuple.
 const HASH_BYTES: usize = 16;
 
 impl Grouping<'_> {
-    /// Adds the rows of the part to a fresh collector; tells whether that was cheaper than to look at all documents.
+    /// Adds the rows of the part to an empty collector; returns whether that was cheaper than reading all documents.
     pub(crate) async fn run_tuples(
         &self,
         paths: &[Values<'_>],
@@ -61,7 +61,7 @@ impl Grouping<'_> {
         let mut held = self.context.budget.holding();
         let mut apart = Vec::new();
         let mut bounds = TupleBounds { max: tuples_max, left: tuples_max, are_counted: false };
-        // The terms of a piece are turned round at once.
+        // The postings of a piece are transposed without interruption.
         self.task.meter.expect(self.counting.count.saturating_mul(TURN_STEPS));
         if self.task.meter.is_due() {
             self.task.rest().await?;
@@ -102,7 +102,7 @@ impl Grouping<'_> {
         Ok(true)
     }
 
-    /// The different tuples of a piece; nothing where those of all pieces are too many, or too many documents must be
+    /// The distinct tuples of a piece; `None` if those of all pieces are too many, or if too many documents must be
     /// read.
     async fn piece_tuples(
         &self,
@@ -114,7 +114,7 @@ impl Grouping<'_> {
         let apart_before = apart.len();
         let mut found = tuples(columns, known, bounds.left, self.apart_max(), apart);
         let is_only_piece = self.counting.index.piece_count() == 1;
-        // Tuples of several pieces may be the same, so they are counted before anything is decided.
+        // Pieces may share tuples, so all of them are counted before the decision.
         if matches!(found, Err(TooMany::Tuples)) && !bounds.are_counted && !is_only_piece {
             if self.has_more_tuples(paths, bounds.max).await? {
                 return Ok(None);
@@ -132,8 +132,8 @@ impl Grouping<'_> {
         Ok(Some(found))
     }
 
-    /// Whether there are more than `max` different tuples, each counted once in however many pieces it is: the answer
-    /// must not depend on how documents lie in pieces.
+    /// Whether there are more than `max` distinct tuples, each counted once over all pieces: the answer must not depend
+    /// on the distribution of documents over pieces.
     async fn has_more_tuples(&self, paths: &[Values<'_>], max: u64) -> Result<bool, Fault> {
         let index_paths: Vec<IndexPath> = paths.iter().map(|values| values.path.clone()).collect();
         let mut holding = self.context.budget.holding();
@@ -161,7 +161,7 @@ impl Grouping<'_> {
         Ok(false)
     }
 
-    /// Whether the documents have the kinds that are hoped for.
+    /// Whether the documents have the expected kinds.
     async fn agree(&self, witnesses: &[Witness<'_>], metrics: &mut QueryMetrics) -> Result<bool, Fault> {
         let mut numbers: Vec<DocumentNumber> = witnesses.iter().map(|witness| witness.number).collect();
         numbers.dedup();
@@ -181,7 +181,7 @@ impl Grouping<'_> {
     }
 }
 
-/// What the places of each column stand for.
+/// The meaning of the entries of each column.
 fn known(paths: &[Values<'_>], columns: &Columns) -> Vec<Vec<Known>> {
     let pairs = paths.iter().zip(columns.columns());
     let known = pairs.map(|(values, column)| {
@@ -194,25 +194,25 @@ fn known(paths: &[Values<'_>], columns: &Columns) -> Vec<Vec<Known>> {
     known.collect()
 }
 
-/// How many different tuples there may be.
+/// Limits of the number of distinct tuples.
 #[derive(Clone, Copy)]
 struct TupleBounds {
     max: u64,
-    /// Those that the pieces not looked at may have, if no tuple is in two pieces.
+    /// Tuples that the remaining pieces may have, if no tuple is in two pieces.
     left: u64,
-    /// Whether those of all pieces were counted together, and are few enough.
+    /// Whether the tuples of all pieces were counted together and are within the limit.
     are_counted: bool,
 }
 
-/// What there is too much of.
+/// Which limit is exceeded.
 enum TooMany {
-    /// Tuples of this piece and of those before it.
+    /// Tuples of this piece and the previous ones.
     Tuples,
     /// Documents that must be read.
     Apart,
 }
 
-/// The different tuples of a piece, unless they are too many, or too many documents must be read.
+/// The distinct tuples of a piece, unless these or the documents that must be read are too many.
 fn tuples(
     columns: &Columns,
     known: &[Vec<Known>],
@@ -241,13 +241,13 @@ fn tuples(
     too_many.map_or(Ok(tuples), Err)
 }
 
-/// Whether a document with the values at these places must be read.
+/// Whether a document with the values of these entries must be read.
 fn is_apart(known: &[Vec<Known>], places: &[u32]) -> bool {
     let mut pairs = known.iter().zip(places);
     pairs.any(|(known, place)| !matches!(known.get(*place as usize), Some(Known::Missing | Known::Value(_))))
 }
 
-/// A hash of the values at these places, the same in every piece.
+/// A hash of the values of these entries, the same in every piece.
 fn hash_of(columns: &Columns, places: &[u32]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for (column, place) in columns.columns().iter().zip(places) {
@@ -259,8 +259,8 @@ fn hash_of(columns: &Columns, places: &[u32]) -> u64 {
     hasher.finish()
 }
 
-/// A document with the values of a tuple. A path below another has no value where that one has a whole value, so they
-/// never get into each other's way.
+/// A document with the values of a tuple. A path below another has no value where that one has a complete value, so
+/// they never conflict.
 fn document(paths: &[Values<'_>], known: &[Vec<Known>], places: &[u32]) -> Value {
     let mut document = Value::Object(Vec::new());
     for ((values, known), place) in paths.iter().zip(known).zip(places) {

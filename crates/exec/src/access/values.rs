@@ -1,9 +1,9 @@
-//! Groups and different results, from the values that an index has at one path.
+//! GROUP BY and DISTINCT, from the values that an index has at one path.
 //!
-//! Each value is taken as a document that has it and nothing else, as often as there are documents with it. Documents
-//! whose value the index does not know whole, arrays and objects among them, are read instead. An index does not know
-//! of which kind a number is either: in the end the first document of each result with a number is read, and the
-//! result is shown as it has it.
+//! Each value is processed as a document that has only this value, once per document with it. If the index does not
+//! know a value completely (arrays, objects, truncated values), its documents are read. An index does not know the kind
+//! of a number either: at the end the first document of each result with a number is read, and the result is shown with
+//! its kind.
 
 use eval::{Context, MatchedRow, for_each_row};
 use kv::Direction;
@@ -25,16 +25,16 @@ use crate::position::Item;
 use crate::program::{Check, Layer};
 use crate::task::{OpenPart, Task};
 
-/// Values between two looks at other tasks.
+/// Values between two yields to other tasks.
 const VALUES_AT_A_TIME: usize = 1024;
-/// What a value counts for beside the rows that are made of it.
+/// Steps for a value, in addition to its rows.
 const VALUE_STEPS: usize = 4;
-/// Documents that are fetched by number at a time.
+/// Documents that are fetched by number in one call.
 const NUMBERS_AT_A_TIME: usize = 64;
-/// Documents that are read instead of their values, however few there are in all.
+/// Documents that may be read in place of their values, even if the part has few documents.
 const APART_MIN: u64 = 16;
 
-/// What is needed to answer for one part.
+/// What is needed to compute the results of one part.
 pub(crate) struct Grouping<'a> {
     pub(crate) task: &'a Task,
     pub(crate) layer: &'a Layer,
@@ -47,7 +47,7 @@ pub(crate) struct Grouping<'a> {
 pub(super) type Ends = Option<(DocumentNumber, DocumentNumber)>;
 
 impl Grouping<'_> {
-    /// Adds the rows of the part to a fresh collector; tells whether that was cheaper than to look at all documents.
+    /// Adds the rows of the part to an empty collector; returns whether that was cheaper than reading all documents.
     pub(crate) async fn run(
         &self,
         values: &Values<'_>,
@@ -87,12 +87,12 @@ impl Grouping<'_> {
         Ok(true)
     }
 
-    /// Documents that are read instead of their values; with more the other way is cheaper.
+    /// Maximum number of documents that are read in place of their values; beyond it the other way is cheaper.
     pub(super) fn apart_max(&self) -> u64 {
         (self.counting.count / FETCH_COST).max(APART_MIN)
     }
 
-    /// Adds documents whose values are not known whole, and shows results as their first documents have them.
+    /// Adds documents whose values are not completely known, and shows results with the kinds of their first documents.
     pub(super) async fn finish(
         &self,
         apart: &[DocumentNumber],
@@ -110,7 +110,7 @@ impl Grouping<'_> {
         Ok(documents.and_then(|documents| documents.iter().next().zip(documents.iter_back_from(None).next())))
     }
 
-    /// Adds the row of a document that stands for so many; the index has answered the filter.
+    /// Adds the row of a document that represents several; the index has answered the filter.
     pub(super) fn add(
         &self,
         document: &Value,
@@ -129,7 +129,7 @@ impl Grouping<'_> {
         .map_err(query_fault)
     }
 
-    /// What stands for the first document among its like; in a descending order that is the last one.
+    /// The tie of the first document of those with the value; in a descending order that is the last one.
     fn tie(&self, ends: Ends) -> [u8; 8] {
         let is_backwards = match &self.layer.query.order {
             Order::Keys(keys) => {
@@ -144,7 +144,7 @@ impl Grouping<'_> {
         }
     }
 
-    /// Reads documents and hands their rows on.
+    /// Reads documents and passes on their rows.
     pub(super) async fn read(
         &self,
         numbers: &[DocumentNumber],
@@ -188,7 +188,7 @@ fn is_number(code: &[u8]) -> bool {
     code.first().is_some_and(|byte| key_kind_bytes(Kind::Int64).contains(byte))
 }
 
-/// Whether documents with a value must be read, because its code does not say enough.
+/// Whether documents with a value must be read, because its code is not sufficient.
 pub(super) fn is_out_of_sight(values: &Values<'_>, code: &[u8], is_cut: bool) -> bool {
     is_cut || is_number(code) && !values.is_plain
 }

@@ -1,9 +1,8 @@
-//! Different results, each once.
+//! Distinct results.
 //!
-//! Without an order the first by hash are kept, and no more memory is taken than the page needs. With an order a
-//! result stands where the first row stands that has it, and that row may come last: so all results are kept, within
-//! the budget. Results that are equal but differ in kind, such as 1 and 1.0, are shown as the first row by origin, or
-//! by order, has them.
+//! Without an order the first results by hash are kept, and memory is limited by the page. With an order a result has
+//! the position of its first row, and that row may come last: so all results are kept, within the budget. Results that
+//! are equal but differ in kind, such as 1 and 1.0, are shown as in the first row by origin, or by order.
 
 use eval::{Computed, Context, EvalFault, Holding, KeyHash, MatchedRow, hash_of};
 use std::collections::btree_map::Entry as TreeEntry;
@@ -16,18 +15,18 @@ use crate::found::{Found, FoundRow, QueryRow, value_size};
 use crate::position::{self, Item};
 use crate::program::Layer;
 
-/// What a hash and its place in a map take, roughly.
+/// Approximate bytes of a hash and its map entry.
 const ENTRY_BYTES: usize = 64;
 
-/// Codes whose hashes are remembered: most rows have a result that was seen before.
+/// Codes whose hashes are cached: most rows have a result that was seen before.
 const HASHES_REMEMBERED: usize = 4096;
-/// Longest code whose hash is remembered.
+/// Longest code whose hash is cached.
 const CODE_REMEMBERED_BYTES: usize = 64;
 
 /// A result that is kept.
 #[derive(Debug)]
 struct Held {
-    /// Where the row comes from, or stands in the order.
+    /// The origin of the row, or its position in the order.
     place: Vec<u8>,
     value: Value,
     size: usize,
@@ -66,7 +65,7 @@ impl Distinct {
         }
     }
 
-    /// The hash of the code at hand.
+    /// The hash of the current code.
     fn hash(&mut self) -> KeyHash {
         if let Some(hash) = self.hashes.get(&self.code[..]) {
             return *hash;
@@ -142,7 +141,7 @@ impl Distinct {
         }
     }
 
-    /// Origins of results with numbers in them.
+    /// Origins of results that contain numbers.
     pub(super) fn number_origins(&self) -> Vec<&[u8]> {
         self.results.values().filter(|held| has_number(&held.value)).map(|held| &held.place[..]).collect()
     }
@@ -196,7 +195,7 @@ fn hash_of_value(value: &Computed<'_>) -> KeyHash {
     hash_of(&code)
 }
 
-/// Whether a result is a number or may hold one.
+/// Whether a result is a number or may contain one.
 fn has_number(value: &Value) -> bool {
     let may_hold = |value: &Value| {
         let kind = value.kind();
@@ -239,7 +238,7 @@ impl DistinctOrdered {
         if self.results.get(&hash).is_some_and(|known| known.place <= place) {
             return Ok(());
         }
-        // Of what was given on an earlier page only the place must be known.
+        // For results of an earlier page only the position is needed.
         let is_given = &place[..] <= self.wish.position();
         let value = if is_given { Value::Null } else { result.into_value() };
         let held = Held::new(place, value)?;
@@ -260,7 +259,7 @@ impl DistinctOrdered {
         }
     }
 
-    /// Places of results with numbers in them.
+    /// Positions of results that contain numbers.
     pub(super) fn number_places(&self) -> Vec<&[u8]> {
         self.results.values().filter(|held| has_number(&held.value)).map(|held| &held.place[..]).collect()
     }

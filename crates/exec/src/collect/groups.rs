@@ -1,7 +1,7 @@
-//! Groups, and what is made of them once all rows were seen.
+//! Groups, and their results after all rows were seen.
 //!
-//! Groups that come by hash are limited to those of the page as they are collected. Where groups are ordered by what
-//! they came to, or their results shall differ, all of them are kept, within the budget.
+//! Groups in the order of hashes are limited to those of the page while they are collected. If groups are ordered by
+//! their results, or their results must be distinct, all groups are kept, within the budget.
 
 use eval::{Accumulator, Context, EvalFault, GroupRow, Groups, KeptGroups, KeyHash, MatchedRow, hash_of};
 use plan::query::{Grouping, Order};
@@ -14,7 +14,7 @@ use crate::position::{self, Item};
 use crate::program::{Layer, Shape};
 use crate::resume::Anchor;
 
-/// See the file's head.
+/// Groups by the hash of their keys, with their accumulators.
 #[derive(Debug)]
 pub(crate) struct CollectedGroups {
     wish: Wish,
@@ -22,7 +22,7 @@ pub(crate) struct CollectedGroups {
     origin: Vec<u8>,
 }
 
-/// A layer of groups has a grouping; without one there is nothing to fold.
+/// A layer of groups has a grouping; this default is never used.
 const NO_GROUPING: &Grouping = &Grouping { keys: Vec::new(), aggregates: Vec::new() };
 
 impl CollectedGroups {
@@ -130,7 +130,7 @@ impl CollectedGroups {
     }
 }
 
-/// What is made of a group, and where it stands.
+/// The result of a group, and its position.
 fn result(
     layer: &Layer,
     context: &Context<'_>,

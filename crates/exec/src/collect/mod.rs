@@ -1,7 +1,7 @@
-//! Collecting: of all rows that come, in any order, the first by position that a page needs.
+//! Collecting: of all rows, which arrive in any order, the first ones by position that a page needs.
 //!
-//! Memory is bounded by the page where the shape of the query allows it, and accounted everywhere. Collectors of
-//! several partitions are merged, in any order, to what one collector over all rows would hold.
+//! Memory is limited by the page if the shape of the query allows it, and always accounted. Collectors of several
+//! partitions can be merged in any order; the result is that of one collector over all rows.
 
 mod distinct;
 mod groups;
@@ -21,9 +21,9 @@ use rows::Rows;
 /// Which results are wanted.
 #[derive(Clone, Debug)]
 pub(crate) struct Wish {
-    /// Those behind this place; only groups that must all be known can deal with a cut position.
+    /// Results after this position; only groups that must all be known support a truncated position.
     pub(crate) after: After,
-    /// Most results.
+    /// Maximum number of results.
     pub(crate) count: usize,
     /// Bytes of results after which no further one is needed.
     pub(crate) bytes: usize,
@@ -32,13 +32,12 @@ pub(crate) struct Wish {
 }
 
 impl Wish {
-    /// All results.
     pub(crate) fn all() -> Wish {
         let after = After::Position(Vec::new());
         Wish { after, count: usize::MAX, bytes: usize::MAX, with_results: true }
     }
 
-    /// The exact position behind which results are wanted; the beginning of a cut one.
+    /// The exact position after which results are wanted; the beginning of a truncated one.
     fn position(&self) -> &[u8] {
         match &self.after {
             After::Position(position) => position,
@@ -47,7 +46,7 @@ impl Wish {
     }
 }
 
-/// Rows as they are collected.
+/// Rows while they are collected.
 #[derive(Debug)]
 pub(crate) enum Collector {
     Rows(Rows),
@@ -57,7 +56,7 @@ pub(crate) enum Collector {
 }
 
 impl Collector {
-    /// An empty one for results of a layer.
+    /// An empty collector for results of a layer.
     pub(crate) fn new(layer: &Layer, context: &Context<'_>, wish: Wish) -> Collector {
         match layer.shape {
             Shape::Rows => Collector::Rows(Rows::new(context, wish)),
@@ -67,7 +66,7 @@ impl Collector {
         }
     }
 
-    /// Takes a row that passed the filter.
+    /// Adds a row that passed the filter.
     pub(crate) fn add(
         &mut self,
         layer: &Layer,
@@ -82,7 +81,7 @@ impl Collector {
         }
     }
 
-    /// Takes a row that stands for so many, as an index knows them: the kind of a number may be another one that is
+    /// Adds a row that represents several rows, as an index knows them: the kind of a number may be another one that is
     /// equal, until [`show_as`](Self::show_as).
     pub(crate) fn add_times(
         &mut self,
@@ -99,7 +98,7 @@ impl Collector {
         }
     }
 
-    /// The accumulator of an aggregate over everything.
+    /// The accumulator of an aggregate over all rows.
     pub(crate) fn whole(&mut self, position: usize) -> Option<&mut Accumulator> {
         match self {
             Collector::Groups(groups) => groups.whole(position),
@@ -107,7 +106,7 @@ impl Collector {
         }
     }
 
-    /// Whether something in it depends on kinds of numbers that an index does not know.
+    /// Whether a result depends on kinds of numbers that an index does not know.
     pub(crate) fn is_in_doubt(&self) -> bool {
         match self {
             Collector::Groups(groups) => groups.is_in_doubt(),
@@ -115,7 +114,7 @@ impl Collector {
         }
     }
 
-    /// The documents that decide in which kind the numbers of results are shown.
+    /// The documents that decide with which kind the numbers of results are shown.
     pub(crate) fn shown_by(&self, layer: &Layer) -> Vec<DocumentNumber> {
         let places = match self {
             Collector::Groups(groups) => groups.number_origins(),
@@ -127,7 +126,7 @@ impl Collector {
         numbers.filter_map(DocumentNumber::from_raw).collect()
     }
 
-    /// Shows a result as the row that decides it has it.
+    /// Shows a result as the deciding row has it.
     pub(crate) fn show_as(
         &mut self,
         layer: &Layer,
@@ -142,7 +141,7 @@ impl Collector {
         }
     }
 
-    /// Takes all that another one for the same layer and wish has.
+    /// Adds everything from another collector for the same layer and request.
     pub(crate) fn merge(&mut self, other: Collector) {
         match (self, other) {
             (Collector::Rows(rows), Collector::Rows(other)) => rows.merge(other),

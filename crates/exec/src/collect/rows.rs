@@ -10,12 +10,12 @@ use crate::found::{Found, FoundRow, QueryRow};
 use crate::position::{self, Item};
 use crate::program::Layer;
 
-/// See the file's head.
+/// The first rows by position.
 #[derive(Debug)]
 pub(crate) struct Rows {
     wish: Wish,
     heap: BinaryHeap<Held>,
-    /// Bytes of it that are counted.
+    /// Bytes of it that are accounted.
     room: usize,
     /// Bytes of the results in the heap.
     size: usize,
@@ -105,7 +105,7 @@ impl Rows {
         !is_behind
     }
 
-    /// Puts a row in; those leave that the page has no room for then.
+    /// Adds a row, and removes rows that no longer fit on the page.
     fn keep(&mut self, held: Held) {
         self.size = self.size.saturating_add(held.found.size);
         self.heap.push(held);

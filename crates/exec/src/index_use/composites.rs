@@ -1,5 +1,5 @@
-//! Composite indexes that a query might profit from, by its shape: equal values and an order, an order of several
-//! keys, equal values and a stretch, several equal values.
+//! Composite indexes that a query could use, by its shape: equalities and an order, an order of several keys,
+//! equalities and a range, several equalities.
 
 use model::policy::{CompositeIndex, CompositePath, IndexSegment};
 use plan::query::SortKey;
@@ -7,12 +7,12 @@ use value::PropertyPath;
 
 use super::shape::{Compared, Manner};
 
-/// Most paths of a composite index.
+/// Maximum number of paths of a composite index.
 const PATHS_MAX: usize = 8;
-/// Most indexes that are proposed.
+/// Maximum number of proposed indexes.
 const PROPOSALS_MAX: usize = 8;
 
-/// The indexes that would fit and are not among `present`.
+/// The indexes that the query could use and that are not in `present`.
 pub(super) fn wanting(
     compared: &[Compared],
     keys: &[SortKey],
@@ -43,7 +43,7 @@ pub(super) fn wanting(
     proposals.map(Proposal::index).take(PROPOSALS_MAX).collect()
 }
 
-/// Paths with equal values in any order, then the others.
+/// Paths with equalities in any order, then the others.
 struct Proposal {
     equals: Vec<PropertyPath>,
     rest: Vec<CompositePath>,
@@ -72,7 +72,7 @@ impl Proposal {
             let is_same_direction = (index.descending != wanted.descending) == is_turned;
             index.path == wanted.path && (is_same_direction || !self.is_order)
         };
-        // An order needs the whole index, a filter its beginning.
+        // An order needs the whole index, a filter its first paths.
         let is_long_enough =
             if self.is_order { rest.len() == self.rest.len() } else { rest.len() >= self.rest.len() };
         is_long_enough
@@ -93,7 +93,7 @@ fn ordered(key: &SortKey) -> Option<CompositePath> {
     Some(CompositePath { path: key.path.clone()?, descending: key.descending })
 }
 
-/// The paths that every result compares so, each once.
+/// The distinct paths that every result compares in this manner.
 fn paths(compared: &[Compared], manner: Manner) -> Vec<PropertyPath> {
     let mut found = Vec::new();
     let needed = compared.iter().filter(|place| place.is_needed && place.manner == manner);

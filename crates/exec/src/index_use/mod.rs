@@ -1,8 +1,8 @@
 //! Which indexes a query uses, and which ones it could use if the policy had them.
 //!
-//! What is used is taken from the access path: what it asks the index for, and what it would ask for with more or other
-//! documents, so that the same query under the same policy always gets the same answer. What could be used is guessed
-//! by the shape of the query alone. Knows nothing of how the answer is written.
+//! The used indexes are taken from the access path: what it requests from the index, and what it would request with
+//! more or other documents, so that the same query under the same policy always gets the same answer. The possible
+//! indexes are derived from the shape of the query alone. The form of the answer is not known here.
 
 mod composites;
 mod shape;
@@ -21,27 +21,27 @@ use crate::program::{Input, Layer, Program, Shape};
 use crate::task::{OpenPart, Part, PartScope};
 use shape::{Compared, compared};
 
-/// Levels of a lookup that are looked at; an index takes no deeper ones.
+/// Maximum depth of a lookup; an index accepts no deeper ones.
 const LOOKUP_LEVELS_MAX: usize = 512;
 
-/// Most paths that are told; who filters by more has no use for the list.
+/// Maximum number of paths that are reported; a longer list would be of no use.
 const SINGLES_MAX: usize = 64;
 
 /// Indexes that a query uses, and those that it could use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexUse {
-    /// What is there and asked.
+    /// Indexes that exist and are used.
     pub used: Indexes,
-    /// What is not there and might help.
+    /// Indexes that do not exist and might help.
     pub wanting: Indexes,
 }
 
 /// Some indexes of a policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Indexes {
-    /// Of single paths, each once, the first ones.
+    /// Single-path indexes, without duplicates, the first ones.
     pub singles: Vec<SingleIndex>,
-    /// Of several paths, each once.
+    /// Composite indexes, without duplicates.
     pub composites: Vec<CompositeIndex>,
 }
 
@@ -50,21 +50,21 @@ pub struct Indexes {
 pub struct SingleIndex {
     /// The steps from the document to the values.
     pub path: Vec<IndexSegment>,
-    /// How much it helps, by the shape of the query.
+    /// Its impact, estimated from the shape of the query.
     pub impact: Impact,
 }
 
 /// How much an index helps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Impact {
-    /// It leaves most documents in.
+    /// Most documents remain.
     Low,
-    /// It names documents.
+    /// It selects documents.
     High,
 }
 
 impl Indexes {
-    /// Adds the index of a path; of two impacts the larger one counts.
+    /// Adds the index of a path; the larger impact counts.
     fn add(&mut self, path: Vec<IndexSegment>, impact: Impact) {
         let is_full = self.singles.len() >= SINGLES_MAX;
         match self.singles.iter_mut().find(|single| single.path == path) {
@@ -75,8 +75,8 @@ impl Indexes {
     }
 }
 
-/// Which indexes a query over parts of partitions uses, as the index of the first of them stands. `key` are the paths
-/// of the partition key.
+/// Which indexes a query over parts of partitions uses, based on the index of the first part. `key` are the paths of
+/// the partition key.
 pub async fn index_use(
     program: &Program,
     parts: &[Part],
@@ -98,7 +98,7 @@ pub async fn index_use(
         match used {
             Use::Filter(lookup) => add_asked(lookup, Impact::High, LOOKUP_LEVELS_MAX, &mut found.used),
             Use::Values(lookup) => {
-                // All values are walked: the index is what makes this cheap.
+                // All values are walked: the index makes this cheap.
                 let mut asked = Indexes::default();
                 add_asked(&lookup, Impact::High, LOOKUP_LEVELS_MAX, &mut asked);
                 asked.singles.into_iter().for_each(|single| found.used.add(single.path, Impact::High));
@@ -119,7 +119,7 @@ pub async fn index_use(
     Ok(found)
 }
 
-/// The keys of an order that an index could give.
+/// The keys of an order that an index could provide.
 fn sort_keys<'p>(program: &Program, layer: &'p Layer) -> &'p [SortKey] {
     match &layer.query.order {
         Order::Keys(keys) if layer.shape == Shape::Rows && program.layers.len() == 1 => keys,
@@ -131,7 +131,7 @@ fn names(path: &PropertyPath) -> Vec<IndexSegment> {
     path.segments().map(|name| IndexSegment::Name(name.to_owned())).collect()
 }
 
-/// The paths whose terms a lookup asks for.
+/// Adds the paths whose terms a lookup requests.
 fn add_asked(lookup: &Lookup, impact: Impact, levels_left: usize, asked: &mut Indexes) {
     let Some(levels_left) = levels_left.checked_sub(1) else {
         return;
@@ -152,7 +152,7 @@ fn add_asked(lookup: &Lookup, impact: Impact, levels_left: usize, asked: &mut In
     }
 }
 
-/// The paths that the query compares or orders by and that the policy leaves out.
+/// Adds the paths that the query compares or orders by and that the policy excludes.
 fn add_wanting(compared: &[Compared], keys: &[SortKey], index: &IndexReader, wanting: &mut Indexes) {
     let ordered = match keys {
         [key] => key.path.as_ref().map(|path| (names(path), Impact::High)),
@@ -171,7 +171,7 @@ fn add_wanting(compared: &[Compared], keys: &[SortKey], index: &IndexReader, wan
     }
 }
 
-/// Whether a policy could have a say: system properties are indexed always or never.
+/// Whether a policy could include the path: system properties are indexed always or never.
 fn can_be_indexed(path: &[IndexSegment]) -> bool {
     let Some(IndexSegment::Name(first)) = path.first() else {
         return false;

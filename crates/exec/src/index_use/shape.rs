@@ -1,4 +1,4 @@
-//! Which places of documents the filter of a query compares, and how. By the query alone, whatever indexes there are.
+//! Which paths the filter of a query compares, and how. Derived from the query alone, whatever indexes exist.
 
 use eval::EXPRESSION_DEPTH_MAX;
 use model::policy::IndexSegment;
@@ -6,25 +6,25 @@ use plan::query::{Comparison, Expression, Predicate, Query, Requirement};
 
 use super::Impact;
 
-/// A place of documents that is compared with something that no document changes.
+/// A path that is compared with something that does not depend on the document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Compared {
     pub(super) path: Vec<IndexSegment>,
     pub(super) manner: Manner,
-    /// Whether no document passes that fails this comparison.
+    /// Whether every document that passes the filter meets this comparison.
     pub(super) is_needed: bool,
 }
 
-/// How a place is compared.
+/// How a path is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manner {
     /// With one value.
     Equality,
-    /// With a stretch of values.
+    /// With a range of values.
     Range,
-    /// With several values, or by a part of it.
+    /// With several values, or by a part of the value.
     Search,
-    /// That it is something else, or is there at all.
+    /// For inequality or existence.
     Difference,
 }
 
@@ -37,7 +37,7 @@ impl Manner {
     }
 }
 
-/// All comparisons of a filter, as they are written.
+/// All comparisons of a filter, in the order of the text.
 pub(super) fn compared(query: &Query) -> Vec<Compared> {
     let (Some(filter), Some(root)) = (&query.filter, query.root_path()) else {
         return Vec::new();
@@ -53,7 +53,7 @@ struct Reading<'q> {
 }
 
 impl<'q> Reading<'q> {
-    /// Takes the comparisons of an expression that must have a truth value.
+    /// Adds the comparisons of an expression with a required truth value.
     fn condition(&mut self, requirement: Requirement<'q>, is_needed: bool, levels_left: usize) {
         let Some(levels_left) = levels_left.checked_sub(1) else {
             return;
@@ -91,7 +91,7 @@ impl<'q> Reading<'q> {
         }
     }
 
-    /// The steps from the document to a place; nothing for what is no place of the document.
+    /// The steps from the document to a value; `None` if the expression is not a path of the document.
     fn path(&self, expression: &Expression) -> Option<Vec<IndexSegment>> {
         let names = expression.document_path()?;
         let names = self.root.iter().copied().chain(names);

@@ -1,4 +1,4 @@
-//! What a query may take: memory, rows, time and size of a page, from both sides.
+//! Limits of a query: memory, rows, time and size of a page, below and above each limit.
 
 use crate::house::{House, query};
 use eval::QueryMemory;
@@ -6,7 +6,7 @@ use exec::QueryBounds;
 use model::{Fault, LimitFault, QueryFault};
 use std::sync::Arc;
 
-/// A count that no index knows by itself.
+/// A count that no index can answer alone.
 const COUNT: &str = "SELECT VALUE COUNT(c.n + LENGTH(c.id)) FROM c";
 
 async fn filled() -> House {
@@ -26,7 +26,7 @@ async fn memory_is_bounded_and_bounded_shapes_need_little() {
         "SELECT DISTINCT VALUE c.text || c.id FROM c",
         "SELECT c.text, c.id FROM c GROUP BY c.text, c.id",
     ] {
-        // Three rows at a time fit, all together do not.
+        // Three rows fit at a time, all together do not.
         assert_eq!(house.drain(&query(text), 3).await.unwrap().len(), 50, "{text}");
         let fault = house.drain(&query(text), 50).await.unwrap_err();
         assert!(

@@ -1,9 +1,9 @@
-//! Orders of several keys that a composite index has, where a filter fixes some of them.
+//! Orders of several keys that a composite index has, with a filter that fixes some of them.
 
 use crate::house::House;
 use serde_json::json;
 
-/// Values of the first two keys, as many as tuples can have them: whole, missing, marked only, cut.
+/// Values of the first two keys, in all forms that tuples can have: whole, missing, only a mark, truncated.
 fn values() -> Vec<String> {
     let long = "x".repeat(300);
     let values = ["1", "\"a\"", "\"ab\"", "null", "true", "[1]", "[1,2]", "{\"k\":1}", "255"];

@@ -1,5 +1,4 @@
-//! Answers from the index alone: what they are compared with the measure, and that no more documents are read than
-//! needed.
+//! Answers from the index alone: compared with the reference, and without reading more documents than needed.
 
 use crate::house::{House, query};
 
@@ -8,7 +7,7 @@ async fn documents_read(house: &House, text: &str) -> u64 {
     house.page(&query(text), &house.parts, 100, None).await.unwrap().metrics.documents_read
 }
 
-/// Values that an index does not know whole: kinds of numbers, long texts, arrays, objects.
+/// Values that an index does not know completely: kinds of numbers, long strings, arrays, objects.
 async fn mixed(partitions: u32) -> House {
     let house = House::new(partitions).await;
     let values = [

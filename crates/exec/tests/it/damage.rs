@@ -1,4 +1,4 @@
-//! A damaged index: no query fails for it.
+//! A damaged index: no query fails because of it.
 
 use crate::house::{House, query};
 use bytes::Bytes;
@@ -6,7 +6,7 @@ use kv::{Batch, Direction, Durability, KeyRange, ScanLimit, Space};
 use partition::index::IndexOptions;
 use partition::keyspace::{INDEX, RECORDS};
 
-/// So that much of the index is on disk soon, and nothing of it is kept in memory.
+/// Much of the index is on disk soon, and nothing of it is kept in memory.
 const SMALL: IndexOptions = IndexOptions {
     inline_documents_max: 8,
     flush_documents: 24,
@@ -31,7 +31,7 @@ async fn rows_of(house: &House, space: Space) -> Vec<(Bytes, Bytes)> {
     view.scan(space, KeyRange::all(), Direction::Forward, limit).await.unwrap().rows
 }
 
-/// Changes a byte in the middle of every row and takes the last one away.
+/// Changes a byte in the middle of every row and deletes the last row.
 async fn damage(house: &House, space: Space) -> usize {
     let rows = rows_of(house, space).await;
     let mut batch = Batch::default();
@@ -51,7 +51,7 @@ async fn filled(partitions: u32) -> House {
     for number in 0..200 {
         house.put(&format!(r#"{{"id":"{number}","n":{number},"team":"t{}"}}"#, number % 7)).await;
     }
-    // Runs are written beside the writer.
+    // Runs are written concurrently with the writer.
     while rows_of(&house, INDEX).await.len() < partitions as usize {
         tokio::task::yield_now().await;
     }
@@ -67,7 +67,7 @@ async fn a_query_that_meets_damage_is_answered_from_the_records() {
             let expected = house.measure(&query).await.unwrap();
             assert_eq!(house.drain(&query, 10).await.unwrap(), expected, "{text}");
             assert!(damage(&house, INDEX).await > 0);
-            // The state of now is that with the damage.
+            // The current state is the one with the damage.
             house.put(r#"{"id":"0","n":0,"team":"t0"}"#).await;
             let expected = house.measure(&query).await.unwrap();
             for items_max in [1000, 7] {
@@ -82,7 +82,7 @@ async fn damaged_records_are_no_data() {
     let house = filled(1).await;
     damage(&house, RECORDS).await;
     house.put(r#"{"id":"0","n":0,"team":"t0"}"#).await;
-    // By all records, past the cache of those that were read or written lately.
+    // By a scan of all records, bypassing the record cache.
     let distinct = query("SELECT DISTINCT VALUE c FROM c");
     assert!(house.drain(&distinct, 10).await.is_err());
 }

@@ -1,6 +1,6 @@
 //! Containers of the tests, as the text cases write them: members of a definition in JSON.
 //!
-//! Knows what the cases need and nothing more: whatever else they say is a mistake in the case.
+//! Supports only what the cases need: any other member is a mistake in the case.
 
 use model::policy::{
     CompositeIndex, ComputedProperty, IndexingPolicy, SpatialIndex, SpatialType, VectorEmbedding,
@@ -10,7 +10,8 @@ use model::{ContainerDefinition, ContainerDraft, DefaultTtl, PartitionKeyDefinit
 use serde_json::Value as Json;
 use value::PropertyPath;
 
-/// A container with the id as its partition key unless another path is given, whose documents may expire, and with these further members.
+/// A container with further members, whose documents may expire. Its partition key is the id unless another path is
+/// given.
 pub(crate) fn definition(further: &Json) -> ContainerDefinition {
     let path = further["partitionKey"].as_str().unwrap_or("/id");
     let key = PartitionKeyDefinition::new(PartitionKeyKind::HashV2, [path]).unwrap();

@@ -1,5 +1,5 @@
-//! A container of several partitions on a store in memory, with a clock that the test moves, and the measure that
-//! queries over it are compared with: the same query over all its documents at once.
+//! A container of several partitions on a store in memory, with a clock that the test controls, and the reference for
+//! queries over it: the same query over all its documents at once.
 
 use crate::definition::definition;
 use eval::{Budget, Context, DocumentRow, QueryMemory};
@@ -34,10 +34,10 @@ pub(crate) const SYSTEM: SystemProperties = SystemProperties {
     link: |rid| rid.to_string(),
 };
 
-/// How often other tasks go first while a partition builds its index.
+/// Maximum number of yields while a partition builds its index.
 const YIELDS_MAX: usize = 1_000_000;
 
-/// A clock that stands until the test moves it.
+/// A clock that stands still until the test moves it.
 #[derive(Debug)]
 pub(crate) struct Clock(AtomicU64);
 
@@ -62,7 +62,7 @@ pub(crate) struct House {
     pub(crate) store: Store,
     pub(crate) clock: Arc<Clock>,
     pub(crate) partitions: Vec<Arc<PhysicalPartition>>,
-    /// All of each partition.
+    /// The whole of each partition.
     pub(crate) parts: Vec<Part>,
     pub(crate) computed: Vec<ComputedProperty>,
     pub(crate) bounds: QueryBounds,
@@ -89,7 +89,7 @@ impl House {
         House::made(partitions, further, IndexOptions::default()).await
     }
 
-    /// The same with ordinals that descend where lower bounds ascend, as splits may leave them.
+    /// The same with ordinals that descend where lower bounds ascend, as may be the result of splits.
     pub(crate) async fn with_turned_ordinals(partitions: u32, further: &Json) -> House {
         House::numbered(partitions, further, IndexOptions::default(), |at| partitions - 1 - at).await
     }
@@ -164,7 +164,7 @@ impl House {
         house
     }
 
-    /// The logical key of an id, and the partition that has it.
+    /// The logical key of an id, and the partition that owns it.
     fn route(&self, id: &str) -> (LogicalKey, &PhysicalPartition) {
         let key = &self.definition.partition_key;
         let partition_key = key.key(vec![id.into()]).unwrap();
@@ -233,7 +233,7 @@ impl House {
         }
     }
 
-    /// What the index of each partition is made by.
+    /// The rules that the index of each partition was built with.
     async fn fingerprints(&self) -> Vec<Option<Fingerprint>> {
         let mut found = Vec::new();
         for partition in &self.partitions {
@@ -254,7 +254,7 @@ impl House {
         partition.execute(Transaction { key, operations, returned: Returned::All }).await.unwrap();
     }
 
-    /// Deletes a document that may be gone already.
+    /// Deletes a document that may not exist.
     pub(crate) async fn delete_if_there(&self, id: &str) {
         let (key, partition) = self.route(id);
         let mutation = Mutation::Delete { target: Target::Id(id.to_owned()), condition: Condition::None };
@@ -263,12 +263,11 @@ impl House {
         assert!(done.is_ok() || matches!(done.unwrap_err().fault, Fault::Missing(_)));
     }
 
-    /// The hash of an id.
     pub(crate) fn hash(&self, id: &str) -> EffectiveKey {
         self.route(id).0.effective
     }
 
-    /// The part that holds one logical partition alone.
+    /// The part that contains only one logical partition.
     pub(crate) fn logical(&self, id: &str) -> Part {
         let (key, partition) = self.route(id);
         let part = self.parts.iter().zip(&self.partitions).find(|(_, one)| std::ptr::eq(&***one, partition));
@@ -278,7 +277,7 @@ impl House {
         Part { keys: keyspace::logical_range(&prefix), scope, ..part.clone() }
     }
 
-    /// All of each partition in its present state, or in what `change` makes of it.
+    /// The whole of each partition in its current state, or in what `change` makes of it.
     pub(crate) async fn fixed(&self, change: impl Fn(PartitionView) -> PartitionView) -> Vec<Part> {
         let mut parts = Vec::new();
         for (part, partition) in self.parts.iter().zip(&self.partitions) {
@@ -288,7 +287,7 @@ impl House {
         parts
     }
 
-    /// All documents that are there now.
+    /// All documents that exist now.
     pub(crate) async fn documents(&self, parts: &[Part]) -> Vec<StoredDocument> {
         let mut documents = Vec::new();
         for part in parts {
@@ -303,7 +302,7 @@ impl House {
         documents
     }
 
-    /// What the query gives over all documents at once.
+    /// The reference: the result of the query over all documents at once.
     pub(crate) async fn measure(&self, query: &Query) -> Result<Vec<String>, String> {
         self.measure_over(query, &self.parts).await
     }
@@ -336,7 +335,6 @@ impl House {
         Document::from_value(&value).unwrap()
     }
 
-    /// One page.
     pub(crate) async fn page(
         &self,
         query: &Query,
@@ -358,7 +356,7 @@ impl House {
         exec::page(Arc::new(request), self.clock.clone(), Arc::default()).await
     }
 
-    /// All pages, each going on where the last one ended, by way of its bytes.
+    /// All pages, each continued from the encoded position of the previous one.
     pub(crate) async fn drain(&self, query: &Query, items_max: usize) -> Result<Vec<String>, Fault> {
         self.drain_over(query, &self.parts, items_max).await
     }
@@ -384,7 +382,7 @@ impl House {
         }
     }
 
-    /// Compares all page sizes with the measure.
+    /// Compares all page sizes with the reference.
     #[track_caller]
     pub(crate) fn check<'a>(&'a self, text: &'a str) -> impl Future<Output = ()> + 'a {
         let place = std::panic::Location::caller();

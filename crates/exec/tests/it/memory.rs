@@ -1,6 +1,6 @@
-//! What a query holds by its own count, compared with what the allocator has given to its thread.
+//! The memory that a query accounts for, compared with what the allocator has given to its thread.
 //!
-//! The queries look at the clock for every row, and the clock of the tests takes a sample then.
+//! The queries read the clock for every row, and the clock of the tests takes a sample each time.
 
 use crate::house::{House, query};
 use model::{Fault, QueryFault};
@@ -10,23 +10,23 @@ use tikv_jemalloc_ctl::thread;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Bytes that a query may hold here. Collections grow in leaps, and a leap that goes beyond the bound is seen by no
-/// sample; with one of the bounds the last leap lies before it.
+/// Bytes that a query may hold here. Collections grow in large steps, and a step beyond the limit is seen by no sample;
+/// with one of these limits the last step is below it.
 const BYTES_MAX: [usize; 3] = [12 << 20, 16 << 20, 21 << 20];
-/// How far the count may be from the truth, in percent of the truth.
+/// Allowed deviation of the accounted from the actual memory, in percent of the actual memory.
 const PERCENT_MAX: u64 = 20;
 
 thread_local! {
     static PEAK: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Bytes that this thread has taken and not given back.
+/// Bytes that this thread has allocated and not freed.
 fn held_bytes() -> u64 {
     let (taken, given) = (thread::allocatedp::read().unwrap(), thread::deallocatedp::read().unwrap());
     taken.get().wrapping_sub(given.get())
 }
 
-/// Remembers the most that was held.
+/// Records the maximum that was held.
 pub(crate) fn sample() {
     PEAK.set(PEAK.get().max(held_bytes()));
 }

@@ -1,5 +1,5 @@
-//! The order of rows without ORDER BY: ranges by lower bound, inside a range documents as they were inserted;
-//! the same for every access path, page size and cut of the container.
+//! The order of rows without ORDER BY: ranges by lower bound, inside a range documents in the order of insertion; the
+//! same for every access path, page size and division of the container.
 
 use crate::house::{House, SYSTEM, query, row_text};
 use exec::{Part, PartScope, Resume};
@@ -8,10 +8,10 @@ use partition::{PartitionView, keyspace};
 use serde_json::{Value as Json, json};
 
 const DOCUMENTS: u64 = 120;
-/// Pages of one query; each has a row, but for a last one of each range.
+/// Maximum number of pages of one query; each has a row, except for a last one of each range.
 const PAGES_MAX: usize = 200;
 
-/// Numbers that look random and are the same in every run.
+/// Pseudorandom numbers that are the same in every run.
 struct Seeded(u64);
 
 impl Seeded {
@@ -36,7 +36,7 @@ fn writes(seed: u64) -> Vec<Json> {
     writes
 }
 
-/// The documents that are left, in the order of insertion: a document keeps its place when it is replaced.
+/// The documents that remain, in the order of insertion: a document keeps its position when it is replaced.
 fn left(writes: &[Json]) -> Vec<Json> {
     let mut left: Vec<Json> = Vec::new();
     for write in writes {
@@ -76,7 +76,7 @@ const FILTERS: [(&str, Filter); 6] = [
     }),
 ];
 
-/// The ids of the rows that are expected of parts that are ranges of their own.
+/// The expected ids of the rows of parts that are separate ranges.
 fn expected(house: &House, parts: &[Part], documents: &[Json], filter: Filter) -> Vec<String> {
     let mut expected = Vec::new();
     for part in parts {
@@ -92,7 +92,6 @@ fn id(document: &Json) -> &str {
     document["id"].as_str().unwrap()
 }
 
-/// Both halves of a part.
 fn halves(part: &Part) -> [Part; 2] {
     let EffectiveRange { min, max } = keyspace::hashes_of(&part.keys);
     let number = |key: &EffectiveKey| {
@@ -167,7 +166,7 @@ async fn a_continuation_goes_on_exactly_after_its_range_was_split() {
                     let Some(next) = page.resume else { break };
                     resume = Some(Resume::decode(&next.encode()).unwrap());
                 }
-                // Inside a range of the cut that it was begun with the order is that of insertion.
+                // Inside a range of the initial division the order is that of insertion.
                 let mut once = rows.clone();
                 once.sort();
                 let mut all = expected(&house, &house.parts, &documents, filter);
@@ -194,7 +193,7 @@ async fn a_full_page_reads_no_range_behind_it() {
     let page = house.page(&query("SELECT * FROM c"), &house.parts, count, None).await.unwrap();
     assert_eq!(page.seen.len(), 1);
     assert_eq!(page.metrics.documents_read, count as u64);
-    // What is inserted into the first range before the next page is behind the last row that was given.
+    // A row that is inserted into the first range before the next page comes after the last row that was returned.
     let mut ids = (0..1000).map(|id| format!("new{id}"));
     let id = ids.find(|id| house.partitions[0].spec().range.contains(&house.hash(id))).unwrap();
     house.put(&json!({ "id": id }).to_string()).await;
@@ -241,7 +240,7 @@ async fn ordered_rows_of_many_partitions_are_merged_before_their_documents_are_r
         assert_eq!(page.metrics.documents_read, ROWS as u64, "{rest}");
         let next = house.page(&query, &house.parts, ROWS, page.resume).await.unwrap();
         assert_eq!(next.rows.iter().map(row_text).collect::<Vec<_>>(), expected[ROWS..2 * ROWS]);
-        // The page goes on at a document that was given.
+        // The page continues at a document that was returned.
         assert!(next.metrics.documents_read <= ROWS as u64 + 1, "{rest}: {:?}", next.metrics);
         let ordinals: Vec<u32> = page.seen.iter().map(|(ordinal, _)| ordinal.0).collect();
         assert_eq!(ordinals, (0..8).collect::<Vec<_>>());
@@ -285,8 +284,8 @@ async fn pages_over_forty_partitions_are_those_of_one() {
     }
 }
 
-/// A heap of documents whose order the index does not tell is given whole; then a scan turns out to be cheaper. It goes
-/// on behind the heap.
+/// Documents whose order the index does not know are returned as a whole set; then a scan turns out to be cheaper. It
+/// continues after the set.
 #[tokio::test]
 async fn a_scan_that_begins_behind_a_heap_does_not_give_it_again() {
     let house = House::new(1).await;

@@ -1,4 +1,4 @@
-//! Pages while documents change: rows that stay as they are come once, whatever happens to the others.
+//! Pages while documents change: unchanged rows are returned once, whatever happens to the others.
 
 use crate::house::{House, query, row_text};
 use exec::{QueryRow, Resume};
@@ -46,7 +46,7 @@ async fn what_does_not_change_comes_once_while_others_change() {
                     break;
                 };
                 resume = Some(Resume::decode(&next.encode()).unwrap());
-                // Every third document is deleted or moved in every order, the last one given among them.
+                // Every third document is deleted or moved in every order, including the last one returned.
                 let victim = (step * 3) % 60;
                 step += 1;
                 if step % 2 == 0 {
@@ -80,7 +80,7 @@ async fn sort_keys_longer_than_a_continuation_go_on_exactly() {
                 assert_eq!(house.drain(&query, items_max).await.unwrap(), expected);
             }
         }
-        // The last three rows of a page change: the fourth last is still there to go on behind.
+        // The last three rows of a page change: the query continues after the fourth last, which is unchanged.
         let query = query(&format!("SELECT VALUE c.id FROM c ORDER BY c.s{order}"));
         let expected = house.measure(&query).await.unwrap();
         let page = house.page(&query, &house.parts, 10, None).await.unwrap();
@@ -158,7 +158,7 @@ async fn large_offsets_are_passed_over() {
         let query = query(text);
         assert_eq!(Ok(house.drain(&query, 3).await.unwrap()), house.measure(&query).await, "{text}");
     }
-    // A filter that lets little pass is answered by a scan, with the same rows in the same order.
+    // A selective filter is answered by a scan, with the same rows in the same order.
     let few = query("SELECT VALUE c.n FROM c WHERE c.n % 500 = 1");
     assert_eq!(Ok(house.drain(&few, 2).await.unwrap()), house.measure(&few).await);
 }

@@ -1,20 +1,20 @@
-//! `tests-data/plans/*.txt`: which access path is taken for a query over documents of a size and a kind.
+//! `tests-data/plans/*.txt`: which access path is chosen for a query over documents of a given number and kind.
 //!
 //! ```text
 //! data {"documents": 1000, "partitions": 1, "definition": {…}}
 //!
 //! query SELECT * FROM c WHERE c.n = 7
 //! | read …           the access path of each partition, with the numbers that decided
-//! |   not …          what the index has besides, and why it is not used
+//! |   not …          what else the index offers, and why it is not used
 //! ```
 //!
-//! `query in p7 SELECT …` asks one logical partition. [`document`] says what the documents look like. A page takes a
-//! hundred rows.
+//! `query in p7 SELECT …` reads one logical partition. [`document`] defines the documents. A page has a hundred rows.
 //!
-//! The choice depends on the documents alone. So each query is explained over the same documents in several states of
-//! the index: in memory, in many small runs on disk, after every document was written again and others were deleted or
-//! have expired without being swept, after the partitions were opened again, and after the index was rebuilt. All must say the same, and a page must do what the explanation says. `UPDATE_EXPECTED=1` writes
-//! the paths into the files, for a look at the difference.
+//! The choice depends only on the documents. So each query is explained over the same documents in several states of
+//! the index: in memory, in many small runs on disk, after every document was rewritten and others were deleted or have
+//! expired without being swept, after the partitions were reopened, and after the index was rebuilt. All explanations
+//! must be equal, and a page must do what the explanation says. `UPDATE_EXPECTED=1` writes the paths into the files, so
+//! that the difference can be inspected.
 
 use crate::house::{House, SYSTEM, query};
 use exec::{Part, Program, explain};
@@ -29,10 +29,10 @@ const CASES_MIN: usize = 120;
 const ITEMS_MAX: usize = 100;
 /// Logical partitions of a container.
 const KEYS: usize = 50;
-/// Data sets above this are not written again: that takes long.
+/// Larger data sets are not rewritten, since that takes long.
 const REWRITTEN_MAX: usize = 2_000;
 
-/// So that much of the index is on disk soon, in many runs.
+/// Much of the index is on disk soon, in many runs.
 const MANY_RUNS: IndexOptions = IndexOptions {
     inline_documents_max: 16,
     flush_documents: 256,
@@ -42,8 +42,8 @@ const MANY_RUNS: IndexOptions = IndexOptions {
     cache_bytes: 1 << 20,
 };
 
-/// The n-th document: `n` is unique, `kind` has five values, `skew` is "common" in nine of ten, `rare` is there in one
-/// of a hundred.
+/// The n-th document: `n` is unique, `kind` has five values, `skew` is "common" in nine of ten, `rare` is present in
+/// one of a hundred.
 fn document(number: usize) -> Json {
     let mut document = json!({
         "id": format!("d{number}"),
@@ -77,7 +77,7 @@ async fn fill(house: &House, documents: usize) {
     }
 }
 
-/// The same documents in several states of the index, the plainest first.
+/// The same documents in several states of the index, the simplest first.
 async fn states(documents: usize, partitions: u32, definition: &Json) -> Vec<House> {
     let mut further = definition.clone();
     further["partitionKey"] = json!("/pk");
@@ -102,7 +102,7 @@ async fn states(documents: usize, partitions: u32, definition: &Json) -> Vec<Hou
         expiring["ttl"] = json!(1);
         rewritten.put_all(&key, &[expiring.to_string()]).await;
     }
-    // Nobody sweeps what expires now.
+    // Nothing sweeps what expires now.
     rewritten.clock.advance_seconds(60);
     let mut reopened = House::made(partitions, &further, MANY_RUNS).await;
     fill(&reopened, documents).await;
@@ -113,7 +113,7 @@ async fn states(documents: usize, partitions: u32, definition: &Json) -> Vec<Hou
     vec![plain, runs, rewritten, reopened, rebuilt]
 }
 
-/// The lines about access paths of an explanation.
+/// The lines of an explanation about access paths.
 async fn path(house: &House, sql: &str, parts: &[Part]) -> Vec<String> {
     let program = Program::new(Arc::new(query(sql)), &house.computed, SYSTEM).unwrap();
     let text = explain(&program, parts, ITEMS_MAX, Arc::default()).await.unwrap();
@@ -136,7 +136,7 @@ async fn case(houses: &[House], text: &str) -> Vec<String> {
     let page = house.page(&query(sql), &parts(house), ITEMS_MAX, None).await.unwrap();
     let is_alone = |line: &String| line.contains("the index alone") && !line.contains("side by side");
     if expected.iter().all(is_alone) {
-        // A few documents show how numbers were written.
+        // A few documents are read for the kinds of numbers.
         assert!(page.metrics.documents_read <= ITEMS_MAX as u64, "{text}");
     }
     if expected.iter().any(|line| line.starts_with("| read all records")) && key.is_none() {
@@ -195,7 +195,7 @@ async fn every_path_is_the_expected_one() {
     );
 }
 
-/// Ninety tuples of two hundred documents are few, however often each is in another piece of the index.
+/// Ninety tuples of two hundred documents are few, even if the pieces of the index share many of them.
 #[tokio::test]
 async fn a_tuple_in_several_pieces_counts_once() {
     let options = IndexOptions { inline_documents_max: 8, flush_documents: 24, ..MANY_RUNS };

@@ -1,7 +1,7 @@
-//! `tests-data/query/*.txt`: documents, queries, how they are carried out and what they give.
+//! `tests-data/query/*.txt`: documents, queries, their explanations and their results.
 //!
 //! ```text
-//! documents          the lines behind it are documents, up to an empty line; members of the container's
+//! documents          the lines after it are documents, up to an empty line; members of the container's
 //!                    definition may follow on the same line
 //! {"id":"1","a":1}
 //!
@@ -11,9 +11,10 @@
 //! ```
 //!
 //! Each query runs over one, three and eight partitions in pages of one, three and a hundred rows. All pages together
-//! must give what the measure gives, in its order. The rows in the file are those of one partition; over several the
-//! same rows come in another order, since numbers differ, unless an offset or a limit chooses among them.
-//! `UPDATE_EXPECTED=1` writes explanations and rows into the files, for a look at the difference.
+//! must return what the reference (`House::measure`) returns, in its order. The rows in the file are those of one
+//! partition; over several the same rows come in another order, since numbers differ, unless an offset or a limit
+//! selects among them. `UPDATE_EXPECTED=1` writes explanations and rows into the files, so that the difference can be
+//! inspected.
 
 use crate::house::{House, SYSTEM, query};
 use exec::{Program, QueryRow, explain};

@@ -1,8 +1,8 @@
-//! Bearer tokens of an identity provider: whether one is genuine and meant for us, and who it stands for.
+//! Bearer tokens of an identity provider: whether a token is valid and intended for this server, and who its holder is.
 //!
-//! A token is signed by its issuer with a key that the operator has put into a file; nothing is fetched. Which
-//! algorithms count is the operator's choice too: what a token says about itself only selects among them. What its
-//! holder may do is not in the token but in [`super::roles`].
+//! A token is signed by its issuer with a key that the operator has put into a file; nothing is fetched. The operator
+//! also chooses the accepted algorithms: what a token says about itself only selects among them. The rights of its
+//! holder are not in the token but in [`super::roles`].
 
 mod signatures;
 
@@ -17,29 +17,29 @@ use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Longest token that is looked at. Those of large organisations have some kilobytes.
+/// Longest token that is accepted. Those of large organisations have some kilobytes.
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
-/// Tokens that are remembered as genuine. Clients send the same one for an hour.
+/// Maximum number of validated tokens that are cached. Clients send the same one for an hour.
 const REMEMBERED_MAX: usize = 1024;
 
-/// What the operator says about the identity provider.
+/// The operator's settings for the identity provider.
 #[derive(Clone, Debug)]
 pub struct IdentityOptions {
-    /// Who must have issued a token.
+    /// The required issuer of a token.
     pub issuer: String,
-    /// For whom it may be meant: one of these.
+    /// The accepted audiences: a token must name one of these.
     pub audiences: Vec<String>,
-    /// How it may be signed, by the names of the standard.
+    /// Accepted signature algorithms, by the names of the standard.
     pub algorithms: Vec<String>,
     /// The issuer's public keys, a JSON Web Key Set.
     pub key_set: Vec<u8>,
-    /// How far clocks may be apart.
+    /// Allowed clock difference.
     pub leeway_seconds: u64,
-    /// Who may do what.
+    /// Roles and their assignments.
     pub roles: RoleTable,
 }
 
-/// An identity provider whose tokens are taken.
+/// An identity provider whose tokens are accepted.
 pub struct Identity {
     validation: Validation,
     algorithms: Vec<Algorithm>,
@@ -47,17 +47,17 @@ pub struct Identity {
     issuer: String,
     keys: HashMap<String, IssuerKey>,
     roles: RoleTable,
-    /// Genuine tokens by the hash of their text. Their times are checked again at every use.
+    /// Validated tokens by the hash of their text. Their times are checked again at every use.
     remembered: Mutex<HashMap<[u8; 32], Genuine>>,
 }
 
 struct IssuerKey {
     key: DecodingKey,
-    /// What this key signs with; a key for one thing is not taken for another.
+    /// The algorithms of this key; a key for one algorithm is not accepted for another.
     algorithms: Vec<Algorithm>,
 }
 
-/// A token whose signature, issuer and audience are good.
+/// A token with valid signature, issuer and audience.
 #[derive(Clone)]
 struct Genuine {
     not_before: u64,
@@ -65,7 +65,7 @@ struct Genuine {
     principal: Principal,
 }
 
-/// What is read of a token.
+/// The claims of a token that are read.
 #[derive(Deserialize)]
 struct Claims {
     iss: String,
@@ -80,7 +80,7 @@ struct Claims {
 }
 
 impl Identity {
-    /// Takes the operator's word; the error says what is wrong with it.
+    /// Checks the operator's settings; the error says what is wrong.
     pub fn new(options: IdentityOptions) -> Result<Identity, String> {
         signatures::install();
         if options.issuer.is_empty() {
@@ -103,7 +103,7 @@ impl Identity {
         validation.set_issuer(&[&options.issuer]);
         validation.set_audience(&options.audiences);
         validation.set_required_spec_claims(&["exp", "nbf", "iss", "aud"]);
-        // Times are compared below: the library would ask the system's clock.
+        // Times are compared below: the library would use the system's clock.
         validation.validate_exp = false;
         validation.validate_nbf = false;
         Ok(Identity {
@@ -117,7 +117,7 @@ impl Identity {
         })
     }
 
-    /// Who holds `token`, which must be good at `now_seconds`.
+    /// The holder of `token`, which must be valid at `now_seconds`.
     pub(super) fn verify(&self, token: &str, now_seconds: u64) -> Result<Principal, BearerFault> {
         if token.len() > TOKEN_BYTES_MAX {
             return Err(BearerFault::Malformed);
@@ -155,7 +155,7 @@ impl Identity {
         let token =
             jsonwebtoken::decode::<Claims>(token, &key.key, &validation).map_err(|error| fault(&error))?;
         let claims = token.claims;
-        // The library also takes a list of issuers.
+        // The library also accepts a list of issuers.
         if claims.iss != self.issuer {
             return Err(BearerFault::Issuer);
         }
@@ -168,7 +168,7 @@ impl Identity {
     fn remember(&self, digest: [u8; 32], genuine: Genuine) {
         let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
         if remembered.len() >= REMEMBERED_MAX {
-            // Which ones were of use is not worth knowing: all come back at their next request.
+            // All are cleared, whether still in use or not: those in use return with their next request.
             remembered.clear();
         }
         remembered.insert(digest, genuine);
@@ -181,7 +181,7 @@ impl std::fmt::Debug for Identity {
     }
 }
 
-/// Whether the token demands that we understand an extension. We know none.
+/// Whether the token requires an extension to be understood. None is supported.
 fn has_critical(header: &Header) -> bool {
     header.crit.is_some()
 }
@@ -201,7 +201,7 @@ fn fault(error: &Error) -> BearerFault {
     }
 }
 
-/// An algorithm with a public key. Those with a shared secret are not for tokens that others issue.
+/// An algorithm with a public key. Algorithms with a shared secret are not suitable for tokens of another issuer.
 fn algorithm(name: &str) -> Result<Algorithm, String> {
     let known = [
         ("RS256", Algorithm::RS256),
@@ -221,7 +221,7 @@ fn algorithm(name: &str) -> Result<Algorithm, String> {
     })
 }
 
-/// The keys that sign, by their ids. Others in the set (for encryption, of unknown kinds) are passed over.
+/// The signing keys by their ids. Others in the set (for encryption, of unknown kinds) are skipped.
 fn issuer_keys(key_set: &[u8]) -> Result<HashMap<String, IssuerKey>, String> {
     let set: JwkSet =
         serde_json::from_slice(key_set).map_err(|error| format!("the key set is invalid: {error}"))?;
@@ -244,8 +244,8 @@ fn issuer_keys(key_set: &[u8]) -> Result<HashMap<String, IssuerKey>, String> {
     Ok(keys)
 }
 
-/// What a key can sign with: what its kind can, or the one thing that it says. A shared secret among public keys is
-/// somebody's mistake and signs nothing.
+/// The algorithms that a key can be used with: those of its kind, or the one that it names. A shared secret among
+/// public keys is a mistake and is not used.
 fn algorithms_of(jwk: &Jwk) -> Vec<Algorithm> {
     let family: &[Algorithm] = if let AlgorithmParameters::RSA(_) = &jwk.algorithm {
         AlgorithmFamily::Rsa.algorithms()
@@ -261,7 +261,7 @@ fn algorithms_of(jwk: &Jwk) -> Vec<Algorithm> {
     family.iter().filter(can).copied().collect()
 }
 
-/// What is signed with on a curve.
+/// The signature algorithms of a curve.
 fn algorithms_on(curve: &EllipticCurve) -> &'static [Algorithm] {
     let known: [(EllipticCurve, &[Algorithm]); 3] = [
         (EllipticCurve::P256, &[Algorithm::ES256]),

@@ -1,7 +1,7 @@
-//! Signatures of tokens, checked by the cryptography that TLS uses already.
+//! Signatures of tokens, verified by the cryptography library that TLS uses already.
 //!
-//! The token library leaves this to its user. Its own choices would bring a second implementation of everything, one
-//! of them with C code and the other with an RSA that is not constant-time.
+//! The token library leaves this to its user. Its own options would add a second implementation of everything, one of
+//! them with C code and the other with an RSA that is not constant-time.
 
 use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{Error, ErrorKind};
@@ -14,7 +14,8 @@ use ring::signature::{
 };
 use signature::Verifier;
 
-/// Makes this the cryptography of the token library. It keeps one for the whole process, and ours is the only one.
+/// Registers this as the cryptography provider of the token library. There is one per process, and only this one is
+/// registered.
 pub(super) fn install() {
     // A second call changes nothing.
     let _ = PROVIDER.install_default();
@@ -26,7 +27,7 @@ static PROVIDER: CryptoProvider = CryptoProvider {
     key_utils: KeyUtils::new_unimplemented(),
 };
 
-/// We take tokens and make none.
+/// Tokens are verified here, never issued.
 fn refuse_to_sign(_: &Algorithm, _: &EncodingKey) -> Result<Box<dyn JwtSigner>, Error> {
     Err(ErrorKind::UnsupportedAlgorithm.into())
 }
@@ -36,7 +37,7 @@ fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerif
     Ok(Box::new(RingVerifier { algorithm: *algorithm, check, key: key.clone() }))
 }
 
-/// How a signature is checked.
+/// How a signature is verified.
 #[derive(Clone, Copy)]
 enum Check {
     Rsa(&'static RsaParameters),
@@ -44,7 +45,7 @@ enum Check {
 }
 
 impl Check {
-    /// `None` for everything that is no signature with a public key.
+    /// `None` for everything that is not a signature with a public key.
     fn of(algorithm: Algorithm) -> Option<Check> {
         let checks = [
             (Algorithm::RS256, Check::Rsa(&RSA_PKCS1_2048_8192_SHA256)),

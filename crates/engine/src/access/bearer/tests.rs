@@ -1,4 +1,4 @@
-//! Tokens that are genuine and tokens that are not, signed with keys made for these tests.
+//! Valid and invalid tokens, signed with keys made for these tests.
 
 use super::*;
 use crate::access::roles::{Assignee, RoleAssignment};
@@ -10,7 +10,7 @@ use ring::rsa::PublicKeyComponents;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair, RSA_PKCS1_SHA256, RsaKeyPair};
 use serde_json::{Value as Json, json};
 
-/// A key that opens nothing: ring cannot make RSA keys, so one was made beforehand.
+/// A key without any use elsewhere: ring cannot generate RSA keys, so it was generated beforehand.
 const RSA_KEY: &str = include_str!("rsa_key_of_tests.txt");
 const NOW: u64 = 1_700_000_000;
 const ISSUER: &str = "https://issuer.example/tenant/v2.0";
@@ -104,7 +104,7 @@ fn claims() -> Json {
     json!({ "iss": ISSUER, "aud": AUDIENCE, "exp": NOW + 3600, "nbf": NOW - 10, "iat": NOW - 10, "oid": "ada", "sub": "s" })
 }
 
-/// The claims with one of them changed; `null` leaves it out.
+/// The claims with one of them changed; `null` removes it.
 fn with(name: &str, value: Json) -> Json {
     let mut claims = claims();
     if value.is_null() {

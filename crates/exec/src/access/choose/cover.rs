@@ -1,4 +1,4 @@
-//! The choice for queries that an index may answer by itself: walking its values against looking at documents.
+//! The choice for queries that an index may answer alone: walking its values or reading documents.
 
 use model::Fault;
 use partition::index::{IndexPath, IndexReader, ValueRange};
@@ -10,12 +10,12 @@ use super::super::statistics::Statistics;
 use super::FETCH_COST;
 use crate::task::OpenPart;
 
-/// Documents whose values are put side by side for the cost of walking a value.
+/// Documents whose tuples are built for the cost of walking one value.
 const TUPLES_PER_VALUE: u64 = 4;
-/// Values that are walked for the cost of one document.
+/// Values that are walked for the cost of reading one document.
 const VALUES_PER_DOCUMENT: u64 = 2;
 
-/// The index alone, if to walk its values costs less than to look at documents.
+/// Index only, if walking its values costs less than reading documents.
 pub(super) async fn cover<'l>(
     open: &OpenPart,
     index: &IndexReader,
@@ -32,14 +32,14 @@ pub(super) async fn cover<'l>(
     let candidates = match &filter {
         None => total,
         Some(filter) => {
-            // With a quarter of all documents it is decided.
+            // Counted up to a quarter of all documents, which decides the choice.
             statistics.documents(index, &filter.lookup, total / FETCH_COST + 1).await?
         }
     };
     let otherwise = total.min(candidates.saturating_mul(FETCH_COST));
     let tests = filter.as_ref().map(|filter| filter.lookup.tested_ranges()).unwrap_or_default();
     let walk = ValueWalk { covered: &covered, tests, total, candidates };
-    // What is certain without counting is not counted.
+    // Nothing is counted if the upper bound decides already.
     let mut cost = walk.cost_at_most(index);
     if open.is_explained || cost > otherwise {
         cost = walk.cost(open, index, statistics, otherwise).await?;
@@ -52,7 +52,7 @@ pub(super) async fn cover<'l>(
     Ok(Err(Rejected { way, cause: Cause::ManyToWalk { cost, otherwise } }))
 }
 
-/// The values that an index walks to answer by itself.
+/// The values that an index walks to answer alone.
 struct ValueWalk<'c, 'l> {
     covered: &'c Covered<'l>,
     /// Values that the filter tests.
@@ -62,7 +62,7 @@ struct ValueWalk<'c, 'l> {
 }
 
 impl ValueWalk<'_, '_> {
-    /// What the walk costs at most, as far as that is known without counting.
+    /// Upper bound of the cost of the walk that is known without counting.
     fn cost_at_most(&self, index: &IndexReader) -> u64 {
         let values = |path: &IndexPath| index.value_bound(&[ValueRange::whole(path.clone())]);
         let walked: u64 =
@@ -70,7 +70,7 @@ impl ValueWalk<'_, '_> {
         self.whole(walked.saturating_add(index.value_bound(&self.tests)))
     }
 
-    /// What the walk costs; some more than `most` if it is more.
+    /// The cost of the walk; some larger number than `most` if it exceeds that.
     async fn cost(
         &self,
         open: &OpenPart,
@@ -88,7 +88,7 @@ impl ValueWalk<'_, '_> {
         Ok(self.whole(walked))
     }
 
-    /// The paths whose values are walked, and how many of these at most.
+    /// The paths whose values are walked, each with the maximum number of values.
     fn walked(&self) -> Vec<(&IndexPath, u64)> {
         match self.covered {
             Covered::Values(values) => vec![(&values.path, u64::MAX)],
@@ -97,7 +97,7 @@ impl ValueWalk<'_, '_> {
                 let walked = folds.iter().filter_map(|fold| match fold {
                     Fold::All | Fold::Present(_) | Fold::Matching(_) => None,
                     Fold::Sum(path) => Some((path, u64::MAX)),
-                    // So many values are passed over until one of a candidate comes.
+                    // Number of values to skip until one belongs to a candidate.
                     Fold::Extreme(path, _) => Some((path, self.total / self.candidates.max(1))),
                 });
                 walked.collect()

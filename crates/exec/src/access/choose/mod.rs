@@ -1,9 +1,9 @@
-//! The choice between access paths, all of it: for rows in the order of numbers, for rows in the order of sort keys, and
-//! for all rows of a part.
+//! All choices between access paths: for rows in the order of numbers, for rows in the order of sort keys, and for all
+//! rows of a part.
 //!
-//! Costs are counted in documents that are read as records lie. A choice depends on the query, the indexing policy and
-//! [`Statistics`] alone, never on how the index lies in pieces or on what is cached: the same documents always give the
-//! same path. Numbers are counted only as far as they matter to the choice, and all the way where a choice is explained.
+//! Costs are in units of one document read in a scan of records. A choice depends only on the query, the indexing
+//! policy and [`Statistics`], never on pieces of the index or on caches: the same documents always give the same path.
+//! Documents are counted only as far as the choice needs it, and completely if the choice is explained.
 
 mod cover;
 mod order;
@@ -24,41 +24,41 @@ use super::shared::Narrowing;
 use crate::program::{Input, Layer, Program, Shape};
 use crate::task::{OpenPart, PartScope};
 
-/// What fetching a document by its number costs.
+/// Cost of fetching a document by its number.
 pub(crate) const FETCH_COST: u64 = 4;
-/// Values of a path that are tested for the first rows, whatever else could be done.
+/// Values of a path that may always be tested for the first rows.
 const TESTS_CHEAP: u64 = 256;
-/// What a test of a value costs, since it may be in vain.
+/// Cost of testing a value, since the test may be useless.
 const TEST_COST: u64 = 2;
-/// Documents that are seen before it is asked whether to read the rest as records.
+/// Documents that are read before the rest may be read by a scan of records.
 const SCAN_AFTER: u64 = 2048;
 
-/// What a layer needs of its parts.
+/// What a layer needs from its parts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Goal {
     /// The first rows in the order of numbers.
     FirstByNumber,
-    /// The first rows in the order of sort keys, so many of them.
+    /// The first rows in the order of sort keys: this many.
     FirstInOrder(u64),
     /// All rows, in any order.
     All,
 }
 
-/// Whether an index may answer by itself.
+/// Whether an index may answer alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Covering {
     Allowed,
-    /// It was tried, and does not know enough.
+    /// It was tried; the index does not have enough information.
     Failed,
 }
 
-/// Whether results come in the order of numbers, so that reading can end when the page is full.
+/// Whether results come in the order of numbers, so that reading ends when the page is full.
 pub(crate) fn comes_by_number(layer: &Layer) -> bool {
     let is_unordered = layer.shape == Shape::Rows && matches!(layer.query.order, Order::None);
     layer.input == Input::Documents && is_unordered
 }
 
-/// What a layer of a program needs for a page of at most `items_max` rows from the beginning.
+/// What a layer of a program needs for a first page of at most `items_max` rows.
 pub(crate) fn goal(program: &Program, layer_at: usize, items_max: usize) -> Goal {
     let (Some(layer), 1) = (program.layers.get(layer_at), program.layers.len()) else {
         return Goal::All;
@@ -73,7 +73,7 @@ pub(crate) fn goal(program: &Program, layer_at: usize, items_max: usize) -> Goal
     }
 }
 
-/// Chooses the paths of all parts, one for each.
+/// Chooses one path for each part.
 pub(crate) async fn choose<'l>(
     layer: &'l Layer,
     parts: &[Arc<OpenPart>],
@@ -103,14 +103,14 @@ pub(crate) async fn choose<'l>(
     Ok(paths)
 }
 
-/// After how many documents it is asked whether to leave a path that gives the first rows.
+/// Number of documents after which a path that returns the first rows is reconsidered.
 fn scans_after(layer: &Layer, open: &OpenPart) -> Option<u64> {
     let gives_row_each = layer.query.filter.is_none() && layer.has_one_row();
     (open.part.scope == PartScope::Whole && !gives_row_each).then_some(SCAN_AFTER)
 }
 
-/// Whether it costs less to read all records than to go on document by document. `seen` documents gave `found` rows,
-/// `wanted` more are needed, and there are `total` documents of which `seen` are behind us.
+/// Whether scanning all records costs less than continuing document by document. `seen` of `total` documents have given
+/// `found` rows; `wanted` more are needed.
 pub(crate) fn is_scan_cheaper(seen: u64, found: u64, wanted: u64, total: u64) -> bool {
     let left = total.saturating_sub(seen);
     let needed = wanted.saturating_mul(seen) / found.max(1);
@@ -126,7 +126,7 @@ pub(crate) async fn by_number<'l>(layer: &'l Layer, open: &OpenPart) -> Result<A
     };
     let scans_after = scans_after(layer, open);
     let (narrowing, named, rejected) = match narrowed(layer, open, index, Tests::All) {
-        // Boxed: hardly ever needed.
+        // Boxed: rarely needed.
         Some(narrowing) if narrowing.has_tests => {
             Box::pin(tested_cheaply(layer, open, index, narrowing)).await?
         }
@@ -143,7 +143,7 @@ pub(crate) async fn by_number<'l>(layer: &'l Layer, open: &OpenPart) -> Result<A
     Ok(AccessPath { way, reason, scans_after, rejected })
 }
 
-/// How many documents a lookup finds at most, all of them counted; exactly so if they have been found.
+/// Upper bound of the number of documents that a lookup finds, fully counted; exact if they have been found.
 async fn estimate(
     open: &OpenPart,
     index: &IndexReader,
@@ -162,10 +162,10 @@ fn no_lookup(layer: &Layer) -> Reason {
     if layer.query.filter.is_none() { Reason::NoFilter } else { Reason::NoLookup }
 }
 
-/// A lookup, what it has found if that is known, and lookups that are not used.
+/// A lookup, its documents if they are known, and lookups that are not used.
 type Narrowed<'l> = (Option<Narrowing>, Option<Box<Named>>, Vec<Rejected<'l>>);
 
-/// A lookup with tests where these are few and leave few documents in, else one without.
+/// A lookup with tests if these are few and selective, otherwise one without.
 async fn tested_cheaply<'l>(
     layer: &Layer,
     open: &OpenPart,
@@ -187,7 +187,7 @@ async fn tested_cheaply<'l>(
     Ok((narrowed(layer, open, index, Tests::None), None, rejected))
 }
 
-/// A lookup with those tests alone that have few values.
+/// A lookup with only those tests that have few values.
 async fn with_few_tests<'l>(
     layer: &Layer,
     open: &OpenPart,
@@ -210,7 +210,7 @@ async fn with_few_tests<'l>(
     Ok((narrowed(layer, open, index, Tests::Of(&few)), vec![rejected]))
 }
 
-/// What an index says of the filter and the scope of a part; nothing if it cannot narrow its documents.
+/// The lookup for the filter and the scope of a part; `None` if the index cannot narrow its documents.
 fn narrowed(layer: &Layer, open: &OpenPart, index: &IndexReader, tests: Tests<'_>) -> Option<Narrowing> {
     let Some(scope) = open.part.scope.lookup() else {
         return open.filter.narrowing(&layer.query, index, tests, open);
@@ -231,8 +231,8 @@ fn narrowed(layer: &Layer, open: &OpenPart, index: &IndexReader, tests: Tests<'_
     Some(Narrowing::new(lookup, is_exact, text))
 }
 
-/// The scope and the filter of a part as a lookup that says all of them, without tests of values if that can be; of
-/// nothing where all documents are meant. Nothing where the index cannot say it exactly.
+/// An exact lookup for the scope and the filter of a part, if possible without tests of values; the inner `None` means
+/// all documents. The outer `None` means that the index has no exact lookup.
 fn exactly_narrowed(layer: &Layer, open: &OpenPart, index: &IndexReader) -> Option<Option<Narrowing>> {
     let plain = narrowed(layer, open, index, Tests::None);
     if layer.query.filter.is_none() {
@@ -264,7 +264,7 @@ pub(crate) async fn all<'l>(
     documents(layer, open, index, rejected).await
 }
 
-/// The documents of a lookup, or all records, whichever costs less.
+/// The documents of a lookup, or all records, whichever is cheaper.
 async fn documents<'l>(
     layer: &Layer,
     open: &OpenPart,
@@ -284,7 +284,7 @@ async fn documents<'l>(
     let plain = if has_tests { narrowed(layer, open, index, Tests::None) } else { Some(full.clone()) };
     let mut estimate = None;
     if let Some(plain) = &plain {
-        // With a quarter of all documents it is decided.
+        // Counted up to a quarter of all documents, which decides the choice.
         let most = if open.is_explained { u64::MAX } else { total / FETCH_COST + 1 };
         let found = statistics.documents(index, &plain.lookup, most).await?;
         estimate = Some(Estimate { found, total });

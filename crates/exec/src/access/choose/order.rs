@@ -1,5 +1,5 @@
-//! The choice for rows in the order of sort keys: walking an index in that order against sorting. All parts of a page are
-//! walked, or none, since their rows are merged.
+//! The choice for rows in the order of sort keys: walking an index in that order or sorting. Either all parts of a page
+//! are walked or none, since their rows are merged.
 
 use model::Fault;
 use plan::query::{Order, SortKey};
@@ -12,18 +12,18 @@ use super::{FETCH_COST, narrowed, scans_after, with_few_tests};
 use crate::program::{Input, Layer, Shape};
 use crate::task::OpenPart;
 
-/// Documents that are fetched and sorted rather than walked in order, for each that is wanted.
+/// Documents per wanted row up to which fetching and sorting is preferred to an ordered walk.
 const SORT_INSTEAD: u64 = 4;
 
-/// The outcome of a choice between walking in order and sorting.
+/// The result of a choice between an ordered walk and sorting.
 pub(crate) enum Ordering<'l> {
     /// All parts are walked in the order of their indexes.
     Walk(Vec<AccessPath<'l>>),
-    /// All rows are looked at and sorted; with the order that an index would have, if one has it.
+    /// All rows are read and sorted; contains the order that an index has, if any.
     Sort(Option<Rejected<'l>>),
 }
 
-/// Whether parts are walked in the order of their indexes for so many rows, or sorted.
+/// Chooses between an ordered walk of all parts and sorting, for this number of rows.
 pub(crate) async fn in_order<'l>(
     layer: &Layer,
     parts: &[Arc<OpenPart>],
@@ -34,7 +34,7 @@ pub(crate) async fn in_order<'l>(
     let mut before: Option<&OpenPart> = None;
     let mut dear = Vec::new();
     for open in parts {
-        // Parts that are indexed alike are asked for the same.
+        // Parts with the same indexes get the same request.
         let same = requests.last().filter(|_| before.is_some_and(|before| open.is_asked_like(before)));
         let request = match same {
             Some(request) => Arc::clone(request),
@@ -72,7 +72,7 @@ fn not_everywhere<'l>(request: Arc<OrderedRequest>) -> Rejected<'l> {
 }
 
 impl Prospect {
-    /// Looks at one more part.
+    /// Takes one more part into account.
     async fn add(&mut self, open: &OpenPart, request: &OrderedRequest) -> Result<(), Fault> {
         let Some(index) = open.view.index() else {
             return Ok(());
@@ -93,7 +93,7 @@ impl Prospect {
         Ok(())
     }
 
-    /// Whether to walk documents in order rather than to look at all of them and sort.
+    /// Whether to walk documents in order instead of reading and sorting all of them.
     fn should_walk(&self) -> bool {
         let enough = self.wanted.saturating_mul(SORT_INSTEAD);
         self.total > self.wanted.saturating_mul(FETCH_COST)
@@ -101,8 +101,8 @@ impl Prospect {
     }
 }
 
-/// What to ask the index of a part for to get its documents in the order of the first key; nothing if it cannot.
-/// With it come lookups with tests that it does not use.
+/// The request for the documents of a part in the order of the first key; `None` if the index does not have that order.
+/// Also returns lookups with tests that the request does not use.
 async fn ordering<'l>(
     layer: &Layer,
     open: &OpenPart,
@@ -117,7 +117,7 @@ async fn ordering<'l>(
         return Ok(None);
     }
     let (within, rejected) = match narrowed(layer, open, index, Tests::All) {
-        // Boxed: hardly ever needed.
+        // Boxed: rarely needed.
         Some(within) if within.has_tests => Box::pin(with_few_tests(layer, open, index, within)).await?,
         within => (within, Vec::new()),
     };
