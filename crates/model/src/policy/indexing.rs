@@ -104,7 +104,7 @@ impl IndexingPolicy {
         if !self.names(&root) {
             self.included.push(IndexedPath { path: root, legacy: None });
         }
-        // It changes with every write and nobody searches for it.
+        // It changes with every write, and queries do not search for it.
         let etag = IndexPath::etag();
         if !self.names(&etag) {
             self.excluded.push(etag);

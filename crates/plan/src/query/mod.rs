@@ -173,7 +173,7 @@ impl SortKey {
     }
 }
 
-/// What is made of a row.
+/// The result of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Projection {
     /// The row's one value: `SELECT *`.
