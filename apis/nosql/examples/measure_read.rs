@@ -1,4 +1,4 @@
-//! How long the API itself takes for a point read: no sockets, a store in memory, one thread.
+//! Measures the time that the API itself takes for a point read: no sockets, a store in memory, one thread.
 //!
 //! `cargo run --release -p perihelion-nosql --example measure_read [SECONDS]`
 

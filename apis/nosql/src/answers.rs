@@ -1,9 +1,9 @@
-//! Memory of answers: what is made for a client that does not take it has a bound.
+//! Memory of answers: limits the bytes held for clients that do not read them.
 //!
-//! Reads, pages and queries are nearly always small. One that turns out too large for the room there is, is dropped and
-//! made again when there is room: who waits holds nothing, neither here nor while a query waits for its turn. Batches
-//! cannot be done twice, so room for the largest answer is reserved before; a single write brings back about what was
-//! sent.
+//! Answers to reads, pages and queries are nearly always small. An answer that is larger than the free memory is
+//! dropped and produced again when there is room, so that a waiting request holds nothing, neither here nor while a
+//! query waits for admission. Batches cannot be executed twice, so room for the largest answer is reserved in advance;
+//! a single write returns about as much as was sent.
 
 use crate::faults::Refusal;
 use crate::operations::{self, Call};
@@ -16,11 +16,11 @@ use model::limits::BATCH_ANSWER_BYTES_MAX;
 /// Bytes of the largest answer of a batch.
 const BATCH_BYTES: usize = BATCH_ANSWER_BYTES_MAX;
 
-/// Bytes of an answer that is not counted on a connection with one request at a time: the bound of connections bounds
-/// it, as it does their buffers.
+/// Answers up to this size are not counted on a connection with one request at a time: the limit on connections limits
+/// them too, like the buffers of the connections.
 const SMALL_BYTES: usize = 4 * 1024;
 
-/// Performs an operation within the memory that its answer may take.
+/// Performs an operation within the memory limit for its answer.
 pub(crate) async fn perform(call: &Call<'_>, operation: Operation<'_>) -> Result<Reply, Refusal> {
     let mut reply = operations::perform(call, operation).await?;
     let size = reply.size();
@@ -34,7 +34,7 @@ pub(crate) async fn perform(call: &Call<'_>, operation: Operation<'_>) -> Result
             drop(reply);
             return Box::pin(perform_again(call, operation, size)).await;
         }
-        // It is made and cannot be made again: later ones wait.
+        // It exists and cannot be produced again: later ones wait.
         None => reply.reserve(memory.reserve_anyway(MemoryKind::Answer, &holder, size)),
     }
     Ok(reply)
@@ -49,7 +49,7 @@ async fn perform_again(call: &Call<'_>, operation: Operation<'_>, size: usize) -
     Ok(reply)
 }
 
-/// Performs an operation that cannot be performed twice when there is room for the largest answer.
+/// Performs an operation that cannot be repeated, once there is room for the largest answer.
 pub(crate) async fn perform_reserved(
     call: &Call<'_>,
     operation: impl Future<Output = Result<Reply, Refusal>>,
@@ -61,7 +61,7 @@ pub(crate) async fn perform_reserved(
     Ok(reply)
 }
 
-/// Whether an operation changes nothing, so that it can be performed again.
+/// Whether an operation changes nothing, so that it can be repeated.
 fn is_repeatable(call: &Call<'_>, operation: Operation<'_>) -> bool {
     let is_read = matches!(operation, Operation::ReadDocument(_) | Operation::ListDocuments(_));
     is_read

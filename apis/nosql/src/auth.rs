@@ -1,10 +1,10 @@
-//! Who sent a request: which text it must have signed, or which token it carries.
+//! Authentication: the text that a request must have signed, or the token that it carries.
 //!
-//! Builds the candidates and leaves keys, tokens and comparison to the engine. Says nothing about what exists: a caller
-//! without a good credential learns only what he sent.
+//! Builds the candidates; keys, tokens and the comparison are in the engine. Reveals nothing about what exists: a
+//! caller without a valid credential learns only what it sent.
 //!
-//! Links are signed by name or, when the client holds a `_self` link, by the lower-case RID of the addressed resource.
-//! A database may be named like a RID, so the path cannot tell which was meant: both are tried, names first.
+//! Links are signed by name or, if the client has a `_self` link, by the lower-case RID of the addressed resource. A
+//! database name can look like a RID, so the path does not show which was meant: both are tried, names first.
 
 use crate::credential::{Credential, SIGNATURE_BYTES};
 use crate::faults::{CredentialFault, NosqlFault};
@@ -16,10 +16,10 @@ use http::{HeaderMap, HeaderValue, Method};
 use model::Rid;
 use std::borrow::Cow;
 
-/// How far the date of a request may be from now, either way.
+/// Maximum difference between the date of a request and the server's time, in either direction.
 const WINDOW_SECONDS: u64 = 15 * 60;
 
-/// What a request signs, and what it shows for it.
+/// The signed parts of a request and its credential.
 pub(crate) struct Signed<'a> {
     pub(crate) verb: &'a Method,
     pub(crate) path: &'a Path<'a>,
@@ -27,7 +27,7 @@ pub(crate) struct Signed<'a> {
     pub(crate) authorization: Option<&'a HeaderValue>,
 }
 
-/// Finds out who sent the request. `now_seconds` is the server's time.
+/// Authenticates the caller. `now_seconds` is the server's time.
 pub(crate) fn authenticate(
     access: &Access,
     now_seconds: u64,
@@ -35,17 +35,17 @@ pub(crate) fn authenticate(
 ) -> Result<Principal, NosqlFault> {
     let signature = match Credential::of(signed.authorization)? {
         Credential::Signature(signature) => signature,
-        // A token says itself how long it is good, so the date of the request does not matter.
+        // A token contains its own expiry, so the date of the request does not matter.
         Credential::Bearer(token) => return Ok(access.verify_bearer(&token, now_seconds)?),
     };
     let date = SignedDate::of(signed.headers)?;
     let principal = verify(access, now_seconds, signed, &date, &signature)?;
-    // Only a caller with a key learns that his clock is wrong.
+    // Only a caller with a key learns that its clock is wrong.
     date.check(now_seconds)?;
     Ok(principal)
 }
 
-/// The date that was signed: `x-ms-date`, or `date` when there is none.
+/// The signed date: `x-ms-date`, or `date` if that is absent.
 struct SignedDate<'a> {
     text: &'a str,
     seconds: u64,
@@ -130,7 +130,7 @@ fn push_lower(text: &str, payload: &mut Vec<u8>) {
 /// How a resource is named in the signed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Link<'a> {
-    /// By its whole path, decoded, in the case it was sent in.
+    /// By its whole path, decoded, in the letter case of the request.
     Path(&'a [Cow<'a, str>]),
     /// By its RID alone, in lower case.
     Rid(&'a str),
@@ -152,7 +152,7 @@ impl Link<'_> {
     }
 }
 
-/// What a request is signed as: a kind of resource and a link, with a second reading of the link if there is one.
+/// The subject of a signature: a kind of resource and a link, with a second interpretation of the link if there is one.
 #[derive(Debug, PartialEq, Eq)]
 struct Subject<'a> {
     kind: &'a str,
@@ -164,15 +164,15 @@ impl<'a> Subject<'a> {
     fn of(path: &'a Path<'a>) -> Subject<'a> {
         match path.segments() {
             [] => Subject { kind: "", link: Link::Path(&[]), other_link: None },
-            // An offer has no name: its RID comes first here.
+            // An offer has no name: the RID is tried first.
             segments @ [kind, rid] if kind == "offers" => {
                 Subject { kind, link: Link::Rid(rid), other_link: Some(Link::Path(segments)) }
             }
-            // An operation on a container is signed as the container.
+            // An operation on a container is signed with the link of the container.
             [owner @ .., operations, _] if operations == "operations" => Subject::new("colls", owner),
             // A single resource: the path ends with its id.
             segments @ [.., kind, _] if segments.len().is_multiple_of(2) => Subject::new(kind, segments),
-            // A feed is signed by its owner.
+            // A feed is signed with the link of its owner.
             [owner @ .., kind] => Subject::new(kind, owner),
         }
     }

@@ -1,8 +1,8 @@
-//! Pages of other origins: whether a browser may hand them our answers.
+//! CORS: which pages of other origins may read our answers in a browser.
 //!
-//! A browser asks first (a *preflight*, which carries no credential) and then sends the real request, which is
-//! authorised like any other. So nothing here gives a right; it only says which pages may use the rights they hold.
-//! A page whose origin is not listed gets no header of this file, and its browser keeps the answer from it.
+//! A browser first sends a *preflight*, which carries no credential, and then the real request, which is authorised
+//! like any other. So nothing here grants a right; it only says which pages may use the rights they have. A page whose
+//! origin is not listed gets no header of this file, and its browser withholds the answer.
 
 use crate::wire::answer_body::AnswerBody;
 use http::header::{
@@ -13,18 +13,18 @@ use http::header::{
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Uri};
 
-/// What a page may do.
+/// Methods that a page may use.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE");
-/// How long a browser may remember the answer to a preflight: two hours, the most that any of them keeps it.
+/// How long a browser may cache the answer to a preflight: two hours, the maximum of all browsers.
 const PREFLIGHT_SECONDS: HeaderValue = HeaderValue::from_static("7200");
-/// On what the answer to a preflight depends.
+/// The headers on which the answer to a preflight depends.
 const PREFLIGHT_VARY: HeaderValue =
     HeaderValue::from_static("Origin, Access-Control-Request-Method, Access-Control-Request-Headers");
-/// A browser asks whether a public page may reach a machine of a private network, and is told so.
+/// Asks whether a public page may access a host in a private network; answered with yes.
 const REQUEST_PRIVATE_NETWORK: HeaderName = HeaderName::from_static("access-control-request-private-network");
 const ALLOW_PRIVATE_NETWORK: HeaderName = HeaderName::from_static("access-control-allow-private-network");
 
-/// Request headers that clients send besides those that begin with [`OWN_PREFIX`].
+/// Request headers that clients send in addition to those that begin with [`OWN_PREFIX`].
 const REQUEST_HEADERS: [&str; 17] = [
     "a-im",
     "accept",
@@ -44,10 +44,10 @@ const REQUEST_HEADERS: [&str; 17] = [
     "user-agent",
     "x-requested-with",
 ];
-/// Names of the protocol's own headers begin so.
+/// The prefix of the protocol's own headers.
 const OWN_PREFIX: &str = "x-ms-";
 
-/// Response headers that a page may read: all that SDKs look at. Browsers hide every header that is not listed.
+/// Response headers that a page may read: all that SDKs use. Browsers hide every header that is not listed.
 const EXPOSED: HeaderValue = HeaderValue::from_static(
     "content-length, date, etag, lsn, \
      x-ms-activity-id, x-ms-alt-content-path, x-ms-content-path, x-ms-continuation, \
@@ -61,17 +61,17 @@ const EXPOSED: HeaderValue = HeaderValue::from_static(
      x-ms-serviceversion, x-ms-session-token, x-ms-substatus, x-ms-transport-request-id, x-ms-xp-role",
 );
 
-/// Which origins a browser may hand our answers to.
+/// Origins whose pages may read our answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CorsPolicy {
-    /// Any page whatever.
+    /// Any origin.
     Any,
-    /// Pages of these origins, written as browsers write them.
+    /// These origins, in the form that browsers send.
     Listed(Vec<String>),
 }
 
 impl CorsPolicy {
-    /// Reads a setting: `*`, or origins with commas between them. The error says what is wrong with which one.
+    /// Parses a setting: `*`, or origins separated by commas. The error names the invalid origin and the reason.
     pub fn parse(text: &str) -> Result<CorsPolicy, String> {
         if text.trim() == "*" {
             return Ok(CorsPolicy::Any);
@@ -104,10 +104,10 @@ impl CorsPolicy {
         Some(response)
     }
 
-    /// Marks an answer, refusals included: a page must be able to read why it was refused.
+    /// Adds the headers to an answer, also to a refusal: a page must be able to read why it was refused.
     pub(crate) fn mark(&self, request: &HeaderMap, answer: &mut HeaderMap) {
         if let CorsPolicy::Listed(_) = self {
-            // Also where the origin is absent or refused: a cache must not give that answer to another origin.
+            // Also if the origin is absent or refused: a cache must not give that answer to another origin.
             answer.insert(VARY, HeaderValue::from_static("Origin"));
         }
         if let Some(origin) = self.allowed(request) {
@@ -116,7 +116,7 @@ impl CorsPolicy {
         }
     }
 
-    /// The origin of the request as the answer names it, if it is allowed.
+    /// The origin of the request as the answer repeats it, if it is allowed.
     fn allowed(&self, headers: &HeaderMap) -> Option<HeaderValue> {
         let origin = headers.get(ORIGIN)?;
         match self {
@@ -129,7 +129,7 @@ impl CorsPolicy {
     }
 }
 
-/// The headers that the browser asks about, less those that no client of ours sends.
+/// The headers that the browser asks about, without those that no client sends.
 fn allowed_names(headers: &HeaderMap) -> Option<HeaderValue> {
     let asked = headers.get(ACCESS_CONTROL_REQUEST_HEADERS)?.to_str().ok()?;
     let known = |name: &&str| {
@@ -143,7 +143,7 @@ fn allowed_names(headers: &HeaderMap) -> Option<HeaderValue> {
 /// An origin in the form that browsers send: scheme and host in lower case, no port that the scheme implies.
 fn listed_origin(text: &str) -> Result<String, String> {
     if text == "null" {
-        // Every sandboxed frame and local file has it, whoever wrote it.
+        // Every sandboxed frame and local file has this origin.
         return Err("\"null\" is the origin of strangers too; use * if any page may come".to_owned());
     }
     let wrong =

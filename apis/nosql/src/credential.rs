@@ -1,6 +1,6 @@
 //! The `authorization` header: `type=…&ver=1.0&sig=…`, percent-encoded as a whole.
 //!
-//! Only takes it apart. Whether a signature or token is good is asked in [`crate::auth`].
+//! Only parses it. Whether a signature or token is valid is checked in [`crate::auth`].
 
 use crate::faults::CredentialFault;
 use crate::wire::percent::{self, hex_value};
@@ -8,19 +8,19 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use http::HeaderValue;
 
-/// Bytes of an HMAC-SHA256.
+/// Length of an HMAC-SHA256.
 pub(crate) const SIGNATURE_BYTES: usize = 32;
-/// Characters of its base64.
+/// Length of its base64 text.
 const SIGNATURE_CHARACTERS: usize = SIGNATURE_BYTES.div_ceil(3) * 4;
 
-/// How the header of a signed request begins, as clients encode it.
+/// The usual beginnings of the header of a signed request, as clients encode it.
 const USUAL_BEGINNINGS: [&[u8]; 3] = [
     b"type%3Dmaster%26ver%3D1.0%26sig%3D",
     b"type%3dmaster%26ver%3d1.0%26sig%3d",
     b"type=master&ver=1.0&sig=",
 ];
 
-/// What a caller shows.
+/// The credential of a caller.
 #[derive(PartialEq, Eq)]
 pub(crate) enum Credential {
     /// `type=master`: the request is signed with an account key.
@@ -64,7 +64,7 @@ impl Credential {
             b"master" => signature_bytes(signature)
                 .map(Credential::Signature)
                 .ok_or(malformed("\"sig\" is not the base64 of 32 bytes")),
-            // A piece of text between two signs of ASCII is text.
+            // The part between two ASCII characters of a UTF-8 text is UTF-8.
             b"aad" => Ok(Credential::Bearer(String::from_utf8_lossy(signature).into_owned())),
             _ => Err(malformed("only the types \"master\" and \"aad\" are accepted")),
         }
@@ -75,8 +75,8 @@ fn malformed(reason: &'static str) -> CredentialFault {
     CredentialFault::Malformed { reason }
 }
 
-/// The signature in a header of the form that nearly all have. Fields in that order with nothing behind the signature
-/// need not be told apart; what differs in anything is left to those who read all forms.
+/// The signature in a header of the usual form. With the fields in that order and nothing after the signature, no
+/// fields need to be split; any other form is left to the general parser.
 fn usual_signature(header: &[u8]) -> Option<[u8; SIGNATURE_BYTES]> {
     let mut rest = USUAL_BEGINNINGS.iter().find_map(|beginning| header.strip_prefix(*beginning))?;
     let mut text = [0; SIGNATURE_CHARACTERS];
@@ -98,7 +98,7 @@ fn signature_bytes(text: &[u8]) -> Option<[u8; SIGNATURE_BYTES]> {
     }
 }
 
-/// Says the kind and nothing else: what a caller shows must not end up in a log.
+/// Shows only the kind: credentials must not be logged.
 impl std::fmt::Debug for Credential {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self {
@@ -123,7 +123,7 @@ mod tests {
         let signature = parsed(&format!("type=master&ver=1.0&sig={SIGNATURE}")).unwrap();
         assert!(matches!(signature, Credential::Signature([0x80, 0x50, ..])));
         let encoded = SIGNATURE.replace('/', "%2F").replace('=', "%3d");
-        // The first three are of the usual form, the others are not.
+        // The first three have the usual form, the others do not.
         for beginning in [
             "type%3Dmaster%26ver%3D1.0%26sig%3D",
             "type%3dmaster%26ver%3d1.0%26sig%3d",

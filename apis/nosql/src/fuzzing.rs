@@ -1,5 +1,5 @@
-//! A way in for the fuzzer to what is judged before a caller is known, and to the bodies of queries. Not part of the
-//! API's face.
+//! Entry points for fuzzing: what is parsed before a caller is authenticated, and the bodies of queries. Not part of
+//! the public API.
 
 use crate::auth::{Signed, authenticate as judge};
 use crate::client_plan::{Extent, client_plan, hybrid_plan};
@@ -17,7 +17,7 @@ use serde_json::Value as Json;
 /// The server's time while fuzzing.
 const NOW_SECONDS: u64 = 1_700_000_000;
 
-/// Judges an authorization header, a date and a path as a request would bring them. Nobody may get in.
+/// Checks an authorization header, a date and a path as in a request. Authentication must never succeed.
 pub fn authenticate(authorization: &[u8], date: &[u8], path: &str) {
     let mut headers = HeaderMap::new();
     let authorization = HeaderValue::from_bytes(authorization).ok();
@@ -32,7 +32,7 @@ pub fn authenticate(authorization: &[u8], date: &[u8], path: &str) {
     assert!(judge(&access, NOW_SECONDS, &signed).is_err(), "a forged signature was accepted");
 }
 
-/// Reads session tokens and partition keys as headers bring them.
+/// Parses session tokens and partition keys as in headers.
 pub fn header_texts(text: &str) {
     if let Ok(tokens) = session::parse_list(text) {
         let mut written = Vec::new();
@@ -43,13 +43,13 @@ pub fn header_texts(text: &str) {
     key_header::parse(&PartitionKeyDefinition::system(), text).ok();
 }
 
-/// Writes the faults of a query's text as the message of a refusal has them.
+/// Writes the faults of a query text as in the message of a refusal.
 pub fn query_faults(faults: &sql::SqlFaults) {
     let text = text_errors(faults);
     serde_json::from_str::<serde_json::Value>(&text).expect("faults are written as JSON");
 }
 
-/// What clients put into a rewritten query.
+/// What clients substitute in a rewritten query.
 const FILLED: [(&str, &str); 4] = [
     ("{documentdb-formattableorderbyquery-filter}", "true"),
     ("{documentdb-formattablehybridsearchquery-totaldocumentcount}", "20"),
@@ -57,8 +57,8 @@ const FILLED: [(&str, &str); 4] = [
     ("{documentdb-formattablehybridsearchquery-hitcountsarray-0}", "[1]"),
 ];
 
-/// Reads the body of a query, and makes of it all that a request could ask for. What clients are told to send instead
-/// must be queries too.
+/// Parses the body of a query and computes everything that a request could ask for. The queries that clients are to
+/// send instead must be valid too.
 pub fn query_body(body: &[u8]) {
     let Ok(text) = QueryText::read(&HeaderMap::new(), body) else { return };
     let Ok((tree, query)) = text.tree_and_query(&TextCache::new()) else { return };
@@ -76,7 +76,7 @@ pub fn query_body(body: &[u8]) {
     }
 }
 
-/// Reads definitions of containers and small resources: what is taken comes back as it was and can be sent again.
+/// Parses definitions of containers and small resources: an accepted one is returned unchanged and can be sent again.
 pub fn definition(text: &[u8]) {
     let Ok(body) = serde_json::from_slice::<Json>(text) else { return };
     if let Ok(definition) = container::read(&body) {
@@ -110,7 +110,7 @@ pub fn definition(text: &[u8]) {
 fn check_rewritten(rewritten: Option<&sql::ast::Query>) {
     let Some(rewritten) = rewritten else { return };
     let text = FILLED.iter().fold(sql::print(rewritten), |text, (place, filled)| text.replace(place, filled));
-    // What is added may bring a query that was at its bounds beyond them.
+    // The additions may push a query beyond its limits.
     if let Err(faults) = sql::parse(&text) {
         let is_bound = |fault: &sql::SqlFault| {
             matches!(fault.kind, sql::FaultKind::Limit { .. } | sql::FaultKind::TextTooLong { .. })

@@ -1,10 +1,9 @@
-//! The NoSQL API: the NoSQL API over HTTP.
+//! The NoSQL API over HTTP.
 //!
-//! A request is judged in this order: shape of path and verb ([`route`]), credential ([`auth`],
-//! [`resource_token`]), common headers and
-//! body ([`service`]), then its operation ([`operations`]). What comes back is an answer or a fault, and faults
-//! become statuses in [`faults`] alone. Everything the API does goes through [`engine::Engine`]; it knows nothing of
-//! partitions, storage or sockets.
+//! A request is checked in this order: shape of path and verb ([`route`]), credential ([`auth`], [`resource_token`]),
+//! common headers and body ([`service`]), then its operation ([`operations`]). The result is an answer or a fault; only
+//! [`faults`] maps faults to statuses. Everything goes through [`engine::Engine`]; the API does not know partitions,
+//! storage or sockets.
 
 mod answers;
 mod auth;

@@ -1,25 +1,24 @@
-//! Resource tokens in the `authorization` header: what a client sends that has a permission and no key.
+//! Resource tokens in the `authorization` header: sent by clients that have a permission and no key.
 //!
-//! Nothing is signed by such a client, so neither date nor path matter. Whether the token is good is the engine's
-//! question.
+//! Such a client signs nothing, so neither date nor path matter. The engine checks whether the token is valid.
 
 use crate::faults::CredentialFault;
 use crate::wire::percent;
 use http::HeaderValue;
 
-/// What every token begins with. Clients copy it from a permission and percent-encode it as a whole.
+/// The prefix of every token. Clients copy the token from a permission and percent-encode it as a whole.
 const KIND: &str = "type=resource&";
-/// How the header begins then, encoded or not. Looked at first: most requests have another credential.
+/// The beginning of such a header, encoded or not. Checked first, because most requests have another credential.
 const BEGINNINGS: [&[u8]; 2] = [b"type%3dresource", b"type=resource"];
 
-/// The sealed part of the resource token in the header; `None` when the credential is of another kind.
+/// The sealed part of the resource token in the header; `None` if the credential is of another kind.
 pub(crate) fn of(authorization: Option<&HeaderValue>) -> Result<Option<String>, CredentialFault> {
     let value = authorization.map_or(&[][..], HeaderValue::as_bytes);
     let begins = |with: &[u8]| value.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
     if !BEGINNINGS.into_iter().any(begins) {
         return Ok(None);
     }
-    // What cannot be read is left to those who read credentials of all kinds.
+    // What cannot be parsed is left to the general credential parser.
     let Some(text) = str::from_utf8(value).ok().and_then(percent::decoded) else {
         return Ok(None);
     };

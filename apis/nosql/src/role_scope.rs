@@ -2,7 +2,7 @@
 
 use model::ScopeName;
 
-/// The scope that `text` names.
+/// Parses a scope.
 pub fn role_scope(text: &str) -> Option<ScopeName> {
     let parts: Vec<&str> = text.strip_prefix('/')?.split('/').collect();
     let is_named = |name: &str| !name.is_empty();

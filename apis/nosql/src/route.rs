@@ -1,7 +1,7 @@
-//! Paths: which resource a request names and what its verb does there.
+//! Paths: the resource and the operation of a request.
 //!
-//! One table for the whole API, in `table`. A path is judged by its shape alone, so an answer from here says nothing about what
-//! exists. Whether an id is a name or a RID is the catalog's question.
+//! One table for the whole API, in `table`. Only the shape of a path is checked, so an answer from here reveals nothing
+//! about what exists. Whether an id is a name or a RID is decided by the catalog.
 
 mod table;
 
@@ -13,17 +13,17 @@ use model::ScriptKind;
 use std::borrow::Cow;
 use table::{IDS_MAX, ROUTES};
 
-/// The decoded segments of a path, without the slash at its end.
+/// The decoded segments of a path, without a trailing slash.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Path<'a> {
     segments: Vec<Cow<'a, str>>,
 }
 
-/// Most segments of any path: permissions are the deepest.
+/// Most segments of a path: permissions are the deepest.
 const SEGMENTS_MAX: usize = 8;
 
 impl<'a> Path<'a> {
-    /// Splits and decodes the path of a URL. What cannot be decoded names no resource.
+    /// Splits and decodes the path of a URL. A path that cannot be decoded names no resource.
     pub(crate) fn parse(path: &'a str) -> Result<Path<'a>, RouteFault> {
         let inner = path.strip_prefix('/').unwrap_or(path);
         let inner = inner.strip_suffix('/').unwrap_or(inner);
@@ -45,41 +45,40 @@ impl<'a> Path<'a> {
         Ok(Path { segments })
     }
 
-    /// The segments.
     pub(crate) fn segments(&self) -> &[Cow<'a, str>] {
         &self.segments
     }
 }
 
-/// A container as a path names it.
+/// A container as named by a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ContainerPath<'a> {
     pub(crate) database: &'a str,
     pub(crate) container: &'a str,
 }
 
-/// A document as a path names it.
+/// A document as named by a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DocumentPath<'a> {
     pub(crate) container: ContainerPath<'a>,
     pub(crate) document: &'a str,
 }
 
-/// A user as a path names it.
+/// A user as named by a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UserPath<'a> {
     pub(crate) database: &'a str,
     pub(crate) user: &'a str,
 }
 
-/// A permission as a path names it.
+/// A permission as named by a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PermissionPath<'a> {
     pub(crate) user: UserPath<'a>,
     pub(crate) permission: &'a str,
 }
 
-/// A script as a path names it.
+/// A script as named by a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ScriptPath<'a> {
     pub(crate) container: ContainerPath<'a>,
@@ -87,14 +86,14 @@ pub(crate) struct ScriptPath<'a> {
     pub(crate) script: &'a str,
 }
 
-/// A client encryption key as a path names it.
+/// A client encryption key as named by a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EncryptionKeyPath<'a> {
     pub(crate) database: &'a str,
     pub(crate) key: &'a str,
 }
 
-/// What a request asks for, with the names in its path.
+/// The operation of a request, with the names in its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation<'a> {
     ReadAccount,
@@ -109,7 +108,7 @@ pub(crate) enum Operation<'a> {
     DeleteContainer(ContainerPath<'a>),
     /// Plain or change feed.
     ListDocuments(ContainerPath<'a>),
-    /// Create, upsert, batch, query: headers tell.
+    /// Create, upsert, batch or query, depending on headers.
     PostDocuments(ContainerPath<'a>),
     ReadDocument(DocumentPath<'a>),
     ReplaceDocument(DocumentPath<'a>),
@@ -156,7 +155,7 @@ pub(crate) fn all() -> Vec<(Method, String)> {
     routes.collect()
 }
 
-/// Looks a request up in the table.
+/// Finds the operation of a request in the table.
 pub(crate) fn operation<'a>(verb: &Method, path: &'a Path<'_>) -> Result<Operation<'a>, RouteFault> {
     let segments = path.segments();
     for resource in &ROUTES {
@@ -170,7 +169,7 @@ pub(crate) fn operation<'a>(verb: &Method, path: &'a Path<'_>) -> Result<Operati
     Err(RouteFault::Path { path: segments.join("/") })
 }
 
-/// The ids of a path of the shape `pattern`. An id is never empty.
+/// The ids of a path that matches `pattern`. An id is never empty.
 fn ids<'a>(pattern: &[&str], segments: &'a [Cow<'_, str>]) -> Option<[&'a str; IDS_MAX]> {
     if pattern.len() != segments.len() {
         return None;
@@ -240,7 +239,7 @@ mod tests {
         let database = Path::parse("/dbs/d").unwrap();
         let verb = "PUT".to_owned();
         assert_eq!(operation(&Method::PUT, &database), Err(RouteFault::Verb { verb }));
-        // Nobody can delete a client encryption key, and only a stored procedure can be executed.
+        // A client encryption key cannot be deleted, and only a stored procedure can be executed.
         for (verb, path) in [
             (Method::DELETE, "/dbs/d/clientencryptionkeys/k"),
             (Method::POST, "/dbs/d/colls/c/triggers/t"),

@@ -1,7 +1,7 @@
-//! The way of every request through the API.
+//! The processing of a request in the API.
 //!
 //! Shape, credential, common headers, body, operation: in this order, so that a caller without a key learns nothing
-//! about what exists and makes us keep nothing in memory.
+//! about what exists and cannot make the server hold memory.
 
 use crate::answers;
 use crate::auth::{self, Signed};
@@ -30,17 +30,17 @@ use std::time::Duration;
 /// Largest URL and headers of a request in bytes.
 const HEADER_BYTES_MAX: usize = 32 * 1024;
 
-/// A body that came with its headers and is not larger than this is in the connection's own buffer.
+/// A body that arrived with its headers and is at most this large is in the connection's own buffer.
 const BODY_BYTES_SMALL: usize = 64 * 1024;
 
-/// What can be set about the API.
+/// Settings of the API.
 #[derive(Clone, Debug)]
 pub struct NosqlOptions {
-    /// The endpoint that clients are told to use; by default the address they have just used.
+    /// The endpoint that is returned to clients; by default the address that they used.
     pub public_endpoint: Option<String>,
     /// How long a request body may take to arrive.
     pub body_timeout: Duration,
-    /// Which pages of other origins may use the API from a browser; none by default.
+    /// Origins whose pages may use the API from a browser; none by default.
     pub cors: Option<CorsPolicy>,
 }
 
@@ -50,12 +50,12 @@ impl Default for NosqlOptions {
     }
 }
 
-/// What the server knows of the connection that a request came by.
+/// Properties of the connection of a request.
 #[derive(Clone, Debug)]
 pub struct ConnectionInfo {
     /// Whether it is encrypted.
     pub secure: bool,
-    /// Bounds on its memory, if it carries several requests at a time.
+    /// Its memory limits, if it carries several requests at a time.
     pub memory: Option<Arc<ConnectionMemory>>,
 }
 
@@ -79,7 +79,7 @@ impl NosqlApi {
         route::all()
     }
 
-    /// Answers one request. Never fails: what goes wrong is an answer too.
+    /// Answers one request. Never fails: a fault is an answer too.
     pub async fn handle<B>(&self, request: Request<B>, connection: ConnectionInfo) -> Response<AnswerBody>
     where
         B: Body<Data = Bytes>,
@@ -141,8 +141,8 @@ impl NosqlApi {
     }
 }
 
-/// Reads the body of a call, with memory for it. Where it is not here yet, the caller must be one who may send it:
-/// what is kept for strangers is nothing.
+/// Reads the body of a call, with a reservation of memory. If the body has not arrived yet, the caller must be
+/// authorised to send it: nothing is held for others.
 async fn take_body<B>(
     call: &mut Call<'_>,
     body: &mut IncomingBody<'_, B>,
@@ -160,7 +160,7 @@ where
         return Ok(Some(memory.reserve(MemoryKind::Body, &call.memory_holder(), call.body.len()).await?));
     }
     operations::check_sender(call, operation)?;
-    // What large bodies need besides is set apart: the future of a request is moved about.
+    // Boxed, because the future of a request is moved often and only large bodies need this part.
     Box::pin(take_late_body(call, body)).await.map(Some)
 }
 
@@ -177,7 +177,7 @@ where
     Ok(reservation)
 }
 
-/// Refuses a request whose URL and headers are larger than any client's.
+/// Refuses a request whose URL and headers are larger than any client sends.
 fn check_size(parts: &Parts) -> Result<(), LimitFault> {
     let headers = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum::<usize>();
     let bytes = headers + parts.uri.path().len() + parts.uri.query().map_or(0, str::len);
@@ -187,7 +187,7 @@ fn check_size(parts: &Parts) -> Result<(), LimitFault> {
     Ok(())
 }
 
-/// What the operator must know. Refusals that are the client's business are logged for debugging only.
+/// Logs faults that operators must know. Faults of clients are logged at debug level only.
 fn log(fault: &NosqlFault, activity: &ActivityId) {
     let NosqlFault::Core(core) = fault else { return log_refusal(fault, activity) };
     match core {

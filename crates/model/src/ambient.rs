@@ -1,18 +1,18 @@
-//! The two things a run cannot compute for itself: what time it is, and what chance says.
+//! The inputs that a run cannot compute itself: time and randomness.
 //!
-//! Handed in from the top, so that a simulation with the same seed replays the same run.
+//! They are passed in from the top, so that a simulation with the same seed replays the same run.
 
 use crate::Ticks;
 
 /// Source of time and randomness.
 pub trait Ambient: Send + Sync + std::fmt::Debug {
-    /// Milliseconds since 1970-01-01 UTC. May jump either way; nobody may rely on it going forward.
+    /// Milliseconds since 1970-01-01 UTC. The value may jump in either direction; do not rely on it to increase.
     fn now_ms(&self) -> u64;
 
     /// Fills `bytes` with unpredictable bytes (predictable ones in a simulation).
     fn fill_random(&self, bytes: &mut [u8]);
 
-    /// The same time as finely as it is known.
+    /// The current time at the finest known resolution.
     fn now_ticks(&self) -> Ticks {
         Ticks::from_ms(self.now_ms())
     }

@@ -1,6 +1,6 @@
 //! Request units: the deterministic price of a request.
 //!
-//! A published model with two fixed points per operation (1 KB and 100 KB) and a straight line between them.
+//! The published price model: two fixed points per operation (1 KB and 100 KB), linear between them.
 
 use std::fmt;
 use std::iter::Sum;
@@ -10,13 +10,13 @@ use std::ops::{Add, AddAssign};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Charge(u64);
 
-/// Hundredths of a request unit that a KB beyond the first adds to a read: 1 RU at 1 KB, 10 RU at 100 KB.
+/// Hundredths of a request unit that 99 KB beyond the first add to a read: 1 RU at 1 KB, 10 RU at 100 KB.
 const READ_SLOPE: u64 = 900;
 /// The same for a write: 5 RU at 1 KB, 50 RU at 100 KB.
 const WRITE_SLOPE: u64 = 4500;
-/// Hundredths that a page of a query costs before anything is read: a small result was seen at 2.3 to 2.9 RU.
+/// Base price of a query page in hundredths. The service charges 2.3 to 2.9 RU for a small result.
 const QUERY_BASE: u64 = 230;
-/// Hundredths that each document adds that a query reads, beside its bytes.
+/// Hundredths for each document that a query reads, in addition to its bytes.
 const QUERY_DOCUMENT: u64 = 3;
 /// Distance of the two published points in KB.
 const SLOPE_KB: u64 = 99;
@@ -24,7 +24,7 @@ const SLOPE_KB: u64 = 99;
 impl Charge {
     /// Nothing was charged.
     pub const NONE: Charge = Charge(0);
-    /// The least any request on data costs; also what a refused one costs.
+    /// The minimum charge of a request on data; also the charge of a refused one.
     pub const MINIMUM: Charge = Charge(100);
 
     /// A charge of `hundredths` of a request unit.
@@ -37,7 +37,7 @@ impl Charge {
         Charge(100 + line(size_bytes, READ_SLOPE))
     }
 
-    /// Price of a page of a query that read so many documents of so many bytes altogether.
+    /// Price of a page of a query that read `documents` documents of `size_bytes` in total.
     pub(crate) fn query(documents: u64, size_bytes: u64) -> Charge {
         let by_bytes = size_bytes.saturating_mul(READ_SLOPE) / SLOPE_KB / 1024;
         Charge(QUERY_BASE.saturating_add(documents.saturating_mul(QUERY_DOCUMENT)).saturating_add(by_bytes))
@@ -48,7 +48,7 @@ impl Charge {
         Charge(529 + line(size_bytes, WRITE_SLOPE))
     }
 
-    /// Price of replacing one document: the old version leaves the index, the new one enters it.
+    /// Price of replacing one document: the old version is removed from the index, the new one is added.
     pub(crate) fn replace(size_bytes_old: usize, size_bytes_new: usize) -> Charge {
         Charge(529 + 500 + (line(size_bytes_old, WRITE_SLOPE) + line(size_bytes_new, WRITE_SLOPE)) / 2)
     }
@@ -58,7 +58,7 @@ impl Charge {
         Charge(529 + line(size_bytes, WRITE_SLOPE))
     }
 
-    /// The charge without `part`; nothing if that is more.
+    /// The charge minus `part`, at least zero.
     pub fn less(self, part: Charge) -> Charge {
         Charge(self.0.saturating_sub(part.0))
     }
@@ -69,7 +69,7 @@ impl Charge {
     }
 }
 
-/// What the bytes beyond the first KB add.
+/// Price of the bytes beyond the first KB.
 fn line(size_bytes: usize, slope: u64) -> u64 {
     (size_bytes as u64).saturating_sub(1024) * slope / SLOPE_KB / 1024
 }

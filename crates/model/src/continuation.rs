@@ -1,13 +1,13 @@
-//! Continuations: resume positions that travel through the client and come back unaltered or not at all.
+//! Continuations: resume positions that are sent to the client and accepted only if they come back unaltered.
 //!
 //! ```text
 //! text     = base64url(version ‖ mac ‖ position), without padding
 //! mac      = first 16 bytes of HMAC-SHA256(key, version ‖ length of context ‖ context ‖ position)
 //! ```
 //!
-//! The context is not sent: it names what the request is about (container, kind of request), so a position of one
-//! request is no position of another. The key belongs to the store, so positions survive a change of account keys.
-//! What the position says is its maker's business.
+//! The context is not sent. It identifies the request (container, kind of request), so that a position is only valid
+//! for the request that produced it. The key belongs to the store, so positions survive a change of account keys. The
+//! position itself is opaque here.
 
 use crate::{ContinuationFault, RequestFault};
 use base64::Engine as _;
@@ -18,20 +18,20 @@ use std::fmt;
 
 const VERSION: u8 = 1;
 const MAC_BYTES: usize = 16;
-/// Longest text that is looked at; ours are below 1 KB.
+/// Longest text that is parsed; ours are below 1 KB.
 const TEXT_MAX: usize = 4096;
 
-/// The secret that makes continuations.
+/// The secret with which continuations are authenticated.
 #[derive(Clone)]
 pub struct ContinuationKey([u8; 32]);
 
 impl ContinuationKey {
-    /// Takes the store's secret.
+    /// Creates the key from the store's secret.
     pub fn new(secret: [u8; 32]) -> ContinuationKey {
         ContinuationKey(secret)
     }
 
-    /// Makes the text of a position. It has letters, digits, `-` and `_` only.
+    /// Encodes a position as text. The text contains only letters, digits, `-` and `_`.
     pub fn seal(&self, context: &[u8], position: &[u8]) -> String {
         let mac = self.mac(context, position).finalize().into_bytes();
         let mut sealed = Vec::with_capacity(1 + MAC_BYTES + position.len());
@@ -41,7 +41,7 @@ impl ContinuationKey {
         BASE64_URL_SAFE_NO_PAD.encode(sealed)
     }
 
-    /// The position in `text`, if this key sealed it for this context.
+    /// Decodes the position in `text`, if this key sealed it for this context.
     pub fn open(&self, context: &[u8], text: &str) -> Result<Vec<u8>, RequestFault> {
         let bad = RequestFault::BadContinuation;
         if text.len() > TEXT_MAX {
@@ -60,12 +60,12 @@ impl ContinuationKey {
     }
 
     fn mac(&self, context: &[u8], position: &[u8]) -> Hmac<Sha256> {
-        // HMAC fills a key up to its block with zeros; doing it here leaves no length that could be wrong.
+        // HMAC pads a key with zeros to its block size; padding it here means that no key length can be invalid.
         let mut block = [0; 64];
         block[..self.0.len()].copy_from_slice(&self.0);
         let mut mac = Hmac::<Sha256>::new(&block.into());
         mac.update(&[VERSION]);
-        // With the length in front, no byte can pass from the context to the position.
+        // With the length in front, no byte can move from the context to the position.
         mac.update(&(context.len() as u64).to_le_bytes());
         mac.update(context);
         mac.update(position);

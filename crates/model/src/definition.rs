@@ -1,40 +1,40 @@
-//! What a container is: its name, partition key, time to live, unique keys and policies.
+//! The definition of a container: name, partition key, time to live, unique keys and policies.
 //!
-//! A draft is put together by anybody. [`ContainerDraft::checked`] makes a definition of it, the only thing that the
-//! catalog takes; a definition cannot be altered. How clients write definitions is known to their API.
+//! Anyone can build a draft. [`ContainerDraft::checked`] turns it into a definition, the only form that the catalog
+//! accepts; a definition is immutable. Its wire format is in the API crates.
 
 use crate::limits::NAME_CHARS_MAX;
 use crate::policy::{DefaultTtl, Policies, UniqueKeyPolicy};
 use crate::{DecodeFault, Decoder, Encoder, PartitionKeyDefinition, RequestFault};
 use std::ops::Deref;
 
-/// What a container shall be, not checked yet.
+/// The wanted definition of a container, not checked yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContainerDraft {
     /// Its name.
     pub id: String,
-    /// Where the partition key of its documents is.
+    /// The paths of the partition key.
     pub partition_key: PartitionKeyDefinition,
-    /// When its documents expire.
+    /// When documents expire.
     pub default_ttl: DefaultTtl,
-    /// Which values may occur once only in a logical partition.
+    /// Which values must be unique in a logical partition.
     pub unique_keys: UniqueKeyPolicy,
     /// All other policies.
     pub policies: Policies,
-    /// How its values are ordered.
+    /// The order of values.
     pub order: ValueOrder,
 }
 
-/// The definition of a container: a draft that was checked. Its parts are read like those of the draft.
+/// The definition of a container: a checked draft. It dereferences to the draft.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContainerDefinition {
     checked: ContainerDraft,
 }
 
-/// The order of values of different kinds, in key codes and results. It is fixed when a container is created.
+/// The order of values of different kinds, in key codes and results. Fixed when a container is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueOrder {
-    /// That of the NoSQL API.
+    /// The order of the NoSQL API.
     NoSql,
 }
 
@@ -51,7 +51,7 @@ impl ContainerDraft {
         }
     }
 
-    /// The definition, unless something in the draft cannot be.
+    /// Checks the draft and returns the definition.
     pub fn checked(self) -> Result<ContainerDefinition, RequestFault> {
         checked_name(&self.id)?;
         self.policies.check(&self.partition_key)?;
@@ -70,7 +70,7 @@ impl Deref for ContainerDefinition {
 }
 
 impl ContainerDefinition {
-    /// The draft of another definition that begins as this one.
+    /// A draft that starts as a copy of this definition.
     pub fn draft(&self) -> ContainerDraft {
         self.checked.clone()
     }
@@ -85,7 +85,7 @@ impl ContainerDefinition {
         self.policies.encode(out);
     }
 
-    /// Reads its encoding. What was accepted once is not judged again: rules for new definitions may change.
+    /// Reads its encoding. Stored definitions are not checked again, because the rules for new definitions may change.
     pub fn decode(input: &mut Decoder<'_>) -> Result<ContainerDefinition, DecodeFault> {
         let checked = ContainerDraft {
             order: input.choice("value order", [ValueOrder::NoSql], ValueOrder::tag)?,
@@ -102,36 +102,36 @@ impl ContainerDefinition {
 /// A replacement of a definition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContainerChange {
-    /// What the container shall be.
+    /// The wanted definition.
     pub wanted: ContainerDraft,
-    /// What stays as it is, whatever is wanted: clients leave out what cannot be changed.
+    /// Properties that keep their current value, whatever is wanted: clients omit what cannot be changed.
     pub kept: Vec<KeptProperty>,
 }
 
-/// A property of a container that a change can leave out.
+/// A property of a container that a change can omit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeptProperty {
     /// The partition key.
     PartitionKey,
     /// The unique keys.
     UniqueKeys,
-    /// Which of two versions wins.
+    /// The conflict resolution policy.
     ConflictResolution,
-    /// What clients encrypt.
+    /// The client encryption policy.
     ClientEncryption,
-    /// Where vectors are.
+    /// The vector embeddings.
     VectorEmbeddings,
 }
 
 impl From<ContainerDraft> for ContainerChange {
-    /// A change that leaves out nothing.
+    /// A change that omits nothing.
     fn from(wanted: ContainerDraft) -> ContainerChange {
         ContainerChange { wanted, kept: Vec::new() }
     }
 }
 
 impl ContainerChange {
-    /// What a container that is `current` becomes. What is fixed must be kept or wanted as it is.
+    /// Applies the change to `current`. Immutable properties must be kept or wanted unchanged.
     pub fn applied(self, current: &ContainerDefinition) -> Result<ContainerDefinition, RequestFault> {
         let ContainerChange { mut wanted, kept } = self;
         wanted.order = current.order;
@@ -171,7 +171,7 @@ impl ValueOrder {
     }
 }
 
-/// Checks a name of a database or container against the published rules and gives it back.
+/// Checks the name of a database or container against the published rules and returns it.
 pub fn checked_name(name: &str) -> Result<&str, RequestFault> {
     let bad = |reason: &str| Err(RequestFault::BadName { name: name.to_owned(), reason: reason.to_owned() });
     if name.is_empty() {

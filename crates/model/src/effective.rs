@@ -1,7 +1,7 @@
-//! Effective keys: where in the hash space of a container a partition key lies.
+//! Effective keys: the position of a partition key in the hash space of a container.
 //!
-//! Clients compute the same bytes and compare them as upper-case hex text, so every rule here is protocol: a
-//! different byte sends a request to the wrong range. Does not know who owns which range.
+//! Clients compute the same bytes and compare them as upper-case hex text, so every rule here is part of the protocol:
+//! a different byte sends a request to the wrong range. Which partition owns a range is not known here.
 
 use crate::murmur::{murmur3_32, murmur3_128};
 use crate::{KeyComponent, PartitionKey, PartitionKeyDefinition, PartitionKeyKind};
@@ -20,12 +20,12 @@ impl EffectiveKey {
         EffectiveKey(vec![0xFF])
     }
 
-    /// Takes bytes that [`EffectiveKey::as_bytes`] gave.
+    /// Creates a key from bytes that [`EffectiveKey::as_bytes`] returned.
     pub fn from_bytes(bytes: &[u8]) -> EffectiveKey {
         EffectiveKey(bytes.to_vec())
     }
 
-    /// Reads hex text in either case; `None` when it is not whole bytes of hex.
+    /// Parses hex text in either case; `None` if it is not a whole number of hex bytes.
     pub fn from_hex(text: &str) -> Option<EffectiveKey> {
         let (pairs, rest) = text.as_bytes().as_chunks::<2>();
         if !rest.is_empty() {
@@ -48,7 +48,7 @@ impl EffectiveKey {
         &self.0
     }
 
-    /// This point with `byte` behind it.
+    /// This point with `byte` appended.
     fn followed_by(&self, byte: u8) -> EffectiveKey {
         let mut bytes = Vec::with_capacity(self.0.len() + 1);
         bytes.extend_from_slice(&self.0);
@@ -69,12 +69,12 @@ impl fmt::Display for EffectiveKey {
     }
 }
 
-/// A stretch of the hash space, with its lower and without its upper end.
+/// An interval of the hash space: the lower end is included, the upper end is not.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EffectiveRange {
-    /// The first point inside.
+    /// The lower end, included.
     pub min: EffectiveKey,
-    /// The first point behind.
+    /// The upper end, excluded.
     pub max: EffectiveKey,
 }
 
@@ -84,10 +84,10 @@ impl EffectiveRange {
         EffectiveRange { min: EffectiveKey::MIN, max: EffectiveKey::max() }
     }
 
-    /// The range that holds `key` and what begins with it, which for a complete key is nothing else.
+    /// The range of `key` and all keys with this prefix; a complete key is no prefix of another.
     ///
-    /// Ends at `FF` behind the key, not right behind it, so that the stored keys of the documents, which begin with
-    /// the hash, lie inside as well.
+    /// The range ends at the key followed by `FF`, not directly after the key, so that it also contains the stored keys
+    /// of the documents, which begin with the hash.
     pub fn point(key: EffectiveKey) -> EffectiveRange {
         let max = key.followed_by(0xFF);
         EffectiveRange { min: key, max }
@@ -98,7 +98,7 @@ impl EffectiveRange {
         self.min <= *key && *key < self.max
     }
 
-    /// What both have in common; an empty range when that is nothing.
+    /// The intersection; an empty range if there is none.
     #[must_use]
     pub fn intersect(&self, other: &EffectiveRange) -> EffectiveRange {
         EffectiveRange {
@@ -107,12 +107,12 @@ impl EffectiveRange {
         }
     }
 
-    /// Whether no key lies inside.
+    /// Whether the range contains no key.
     pub fn is_empty(&self) -> bool {
         self.min >= self.max
     }
 
-    /// Whether both have a key in common.
+    /// Whether the ranges have a key in common.
     pub fn overlaps(&self, other: &EffectiveRange) -> bool {
         (&self.min).max(&other.min) < (&self.max).min(&other.max)
     }
@@ -128,19 +128,19 @@ mod tag {
     pub(super) const STRING: u8 = 0x08;
 }
 
-/// What ends a string in the input of the first hash.
+/// Terminates a string in the input of the first hash.
 const STRING_END_V1: u8 = 0x00;
-/// What ends a string in the input of the second hash; no UTF-8 text has this byte.
+/// Terminates a string in the input of the second hash; this byte never occurs in UTF-8.
 const STRING_END_V2: u8 = 0xFF;
-/// UTF-16 units of a string that the first hash looks at.
+/// UTF-16 units of a string that the first hash uses.
 const STRING_UNITS_V1: usize = 100;
 /// The largest 128-bit hash: the two top bits are cleared.
 const HASH_MAX_V2: u128 = u128::MAX >> 2;
-/// Values the first hash can take.
+/// Number of values of the first hash.
 const HASH_COUNT_V1: u64 = 1 << 32;
 
 impl PartitionKeyDefinition {
-    /// The point of the hash space where `key` lies; for a prefix of a hierarchical key, the lowest of its points.
+    /// The point of `key` in the hash space; for a prefix of a hierarchical key, the lowest of its points.
     pub fn effective_key(&self, key: &PartitionKey) -> EffectiveKey {
         if key.components.is_empty() {
             return EffectiveKey::MIN;
@@ -152,12 +152,12 @@ impl PartitionKeyDefinition {
         }
     }
 
-    /// All points of `key`: one for a complete key, a stretch for a prefix of a hierarchical one.
+    /// All points of `key`: one for a complete key, an interval for a prefix of a hierarchical one.
     pub fn effective_range(&self, key: &PartitionKey) -> EffectiveRange {
         EffectiveRange::point(self.effective_key(key))
     }
 
-    /// Cuts the hash space evenly into `count` ranges without gaps (at least one).
+    /// Splits the hash space evenly into `count` ranges without gaps (at least one).
     pub fn initial_ranges(&self, count: u32) -> Vec<EffectiveRange> {
         let count = count.max(1);
         let boundary = |index: u32| match index {
@@ -168,7 +168,7 @@ impl PartitionKeyDefinition {
         (0..count).map(|index| EffectiveRange { min: boundary(index), max: boundary(index + 1) }).collect()
     }
 
-    /// The boundary in front of range `index` of `count`.
+    /// The lower boundary of range `index` of `count`.
     fn boundary(&self, index: u32, count: u32) -> EffectiveKey {
         match self.kind() {
             PartitionKeyKind::HashV1 => {
@@ -185,18 +185,18 @@ impl PartitionKeyDefinition {
     }
 }
 
-/// All components are hashed together.
+/// Hashes all components together.
 fn effective_key_v2(components: &[KeyComponent]) -> EffectiveKey {
     let mut bytes = Vec::with_capacity(64);
     components.iter().for_each(|component| push_hashed(component, STRING_END_V2, &mut bytes));
     let hash = hash_v2(&bytes);
-    // The hash takes the place of its input: one allocation for both.
+    // The hash reuses the buffer of its input: one allocation for both.
     bytes.clear();
     bytes.extend_from_slice(&hash);
     EffectiveKey(bytes)
 }
 
-/// Each component is hashed alone, so that a prefix of the key is a prefix of the bytes.
+/// Hashes each component separately, so that a prefix of the key is a prefix of the bytes.
 fn effective_key_multi(components: &[KeyComponent]) -> EffectiveKey {
     let mut bytes = Vec::with_capacity(16 * components.len());
     let mut input = Vec::with_capacity(64);
@@ -208,14 +208,14 @@ fn effective_key_multi(components: &[KeyComponent]) -> EffectiveKey {
     EffectiveKey(bytes)
 }
 
-/// The high half in front, both big-endian, two bits clear.
+/// The high half first, both big-endian, the two top bits clear.
 fn hash_v2(input: &[u8]) -> [u8; 16] {
     let (low, high) = murmur3_128(input);
     let hash = u128::from(high) << 64 | u128::from(low);
     (hash & HASH_MAX_V2).to_be_bytes()
 }
 
-/// The first hash is short, so the value itself follows it and tells equal hashes apart.
+/// The first hash is short, so the value is appended to distinguish equal hashes.
 fn effective_key_v1(components: &[KeyComponent]) -> EffectiveKey {
     let components: Vec<KeyComponent> = components.iter().map(truncate_v1).collect();
     let mut input = Vec::with_capacity(64);
@@ -228,8 +228,8 @@ fn effective_key_v1(components: &[KeyComponent]) -> EffectiveKey {
     EffectiveKey(bytes)
 }
 
-/// Keeps the first 100 UTF-16 units of a string. A pair that straddles the cut is dropped; keys that long in bytes
-/// are refused before they get here.
+/// Keeps the first 100 UTF-16 units of a string. A surrogate pair at the cut is dropped; keys of that length in bytes
+/// are refused earlier.
 fn truncate_v1(component: &KeyComponent) -> KeyComponent {
     match component {
         KeyComponent::String(text) => {
@@ -246,7 +246,7 @@ fn truncate_v1(component: &KeyComponent) -> KeyComponent {
     }
 }
 
-/// Appends the input of a hash for one component.
+/// Appends the hash input of one component.
 fn push_hashed(component: &KeyComponent, string_end: u8, input: &mut Vec<u8>) {
     match component {
         KeyComponent::Undefined => input.push(tag::UNDEFINED),
@@ -265,7 +265,7 @@ fn push_hashed(component: &KeyComponent, string_end: u8, input: &mut Vec<u8>) {
     }
 }
 
-/// Appends one component in the ordered binary form that stands behind the first hash.
+/// Appends one component in the ordered binary form that follows the first hash.
 fn push_component_v1(component: &KeyComponent, bytes: &mut Vec<u8>) {
     match component {
         KeyComponent::Undefined => bytes.push(tag::UNDEFINED),
@@ -277,7 +277,7 @@ fn push_component_v1(component: &KeyComponent, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Bytes are raised by one so that none is the terminator; a text of more than 100 bytes is cut and has none.
+/// Bytes are incremented by one so that none equals the terminator; a text of more than 100 bytes is cut and has none.
 fn push_string_v1(text: &str, bytes: &mut Vec<u8>) {
     const BYTES_MAX: usize = 100;
     bytes.push(tag::STRING);
@@ -288,7 +288,7 @@ fn push_string_v1(text: &str, bytes: &mut Vec<u8>) {
     }
 }
 
-/// The top 8 bits of the order-preserving form, then 7 bits a byte whose low bit says that another follows.
+/// The top 8 bits of the order-preserving form, then 7 bits per byte; the low bit says whether another byte follows.
 fn push_number_v1(number: f64, bytes: &mut Vec<u8>) {
     const SIGN: u64 = 1 << 63;
     let bits = number.to_bits();

@@ -69,7 +69,7 @@ impl Encoder {
         self.raw(&number.to_bits().to_be_bytes());
     }
 
-    /// Bytes whose number the reader knows.
+    /// Bytes whose length the reader knows.
     pub fn raw(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
@@ -107,10 +107,10 @@ impl Encoder {
     }
 }
 
-/// Bytes that are no encoding of what was expected.
+/// The bytes are not an encoding of the expected value.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DecodeFault {
-    /// The bytes end early.
+    /// The bytes end too early.
     #[error("the bytes end inside {what}, at byte {at}")]
     Truncated {
         /// What was being read.
@@ -118,28 +118,28 @@ pub enum DecodeFault {
         /// Offset of the value.
         at: usize,
     },
-    /// A tag, a version or a name of a set that has no such member.
+    /// A tag, version or name that is not defined.
     #[error("unknown {what} {found} before byte {at}")]
     Unknown {
         /// What was being read.
         what: &'static str,
         /// What was found.
         found: String,
-        /// Offset behind the value.
+        /// Offset after the value.
         at: usize,
     },
-    /// A value that is out of its bounds.
+    /// A value out of bounds.
     #[error("{what} before byte {at} is invalid")]
     Invalid {
         /// What was being read.
         what: &'static str,
-        /// Offset behind the value.
+        /// Offset after the value.
         at: usize,
     },
     /// Bytes follow the last field.
     #[error("{bytes} bytes follow the last field")]
     Trailing {
-        /// How many.
+        /// The number of bytes.
         bytes: usize,
     },
 }
@@ -152,12 +152,12 @@ pub struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    /// Reads `bytes` from their start.
+    /// Starts at the beginning of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Decoder<'a> {
         Decoder { rest: bytes, length: bytes.len() }
     }
 
-    /// Ends the reading: nothing may follow.
+    /// Ends the decoding; fails if bytes are left.
     pub fn finish(self) -> Result<(), DecodeFault> {
         match self.rest.len() {
             0 => Ok(()),
@@ -169,12 +169,12 @@ impl<'a> Decoder<'a> {
         self.length - self.rest.len()
     }
 
-    /// The fault of a value that was read and is out of its bounds.
+    /// The fault for a decoded value that is out of bounds.
     pub fn invalid(&self, what: &'static str) -> DecodeFault {
         DecodeFault::Invalid { what, at: self.offset() }
     }
 
-    /// The fault of a tag, version or name that was read and has no meaning.
+    /// The fault for a decoded tag, version or name that is not defined.
     pub fn unknown(&self, what: &'static str, found: impl ToString) -> DecodeFault {
         DecodeFault::Unknown { what, found: found.to_string(), at: self.offset() }
     }
@@ -186,7 +186,7 @@ impl<'a> Decoder<'a> {
         Ok(taken)
     }
 
-    /// Bytes whose number is known.
+    /// Bytes of known length.
     pub fn raw<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], DecodeFault> {
         let mut raw = [0; N];
         raw.copy_from_slice(self.take(N, what)?);
@@ -259,7 +259,7 @@ impl<'a> Decoder<'a> {
         self.borrowed_text(what).map(str::to_owned)
     }
 
-    /// The member of a closed set whose tag is next.
+    /// A member of a closed set, encoded by its tag.
     pub fn choice<T: Copy>(
         &mut self,
         what: &'static str,
@@ -270,7 +270,7 @@ impl<'a> Decoder<'a> {
         members.into_iter().find(|member| tag(*member) == found).ok_or_else(|| self.unknown(what, found))
     }
 
-    /// The member of a closed set whose name is next.
+    /// A member of a closed set, encoded by its name.
     pub(crate) fn name<T: Copy>(
         &mut self,
         what: &'static str,
@@ -290,7 +290,7 @@ impl<'a> Decoder<'a> {
         if self.flag(what)? { decode(self).map(Some) } else { Ok(None) }
     }
 
-    /// A list. Every item has at least one byte, so a damaged length ends with the bytes.
+    /// A list. Every item has at least one byte, so a damaged length fails at the end of the bytes.
     pub fn list<T>(
         &mut self,
         what: &'static str,

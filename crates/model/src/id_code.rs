@@ -1,25 +1,26 @@
-//! The id of a document as the key of its record ends with it: a byte for the kind of value, and the value.
+//! The code of a document id at the end of its record key: a byte for the kind of value, then the value.
 //!
 //! ```text
 //! string      28  UTF-8
 //! ```
 //!
-//! Other APIs have ids of other kinds. Each gets the byte that values of its kind begin with in the key code (`value`),
-//! so that ids of any kinds sort as such values do; until then a key with another byte is damage. Nothing follows an id
-//! in a key, so it needs no end of its own. Two ids never have one code, and a code is never cut.
+//! Other APIs have ids of other kinds. Each kind gets the byte with which values of this kind begin in the key code
+//! (`value`), so that ids of all kinds sort like such values. Until then a key with another byte is damaged. Nothing
+//! follows an id in a key, so it needs no terminator. Two different ids never have the same code, and a code is never
+//! truncated.
 
-/// See the file's head.
+/// The id of a document, as it is encoded at the end of a record key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdCode<'a> {
     /// The id of an item of the NoSQL API.
     String(&'a str),
 }
 
-/// What strings begin with in the key code.
+/// The byte with which strings begin in the key code.
 const STRING: u8 = 0x28;
 
 impl<'a> IdCode<'a> {
-    /// Bytes of the code.
+    /// Length of the code in bytes.
     pub fn encoded_len(self) -> usize {
         match self {
             IdCode::String(text) => 1 + text.len(),
@@ -36,7 +37,7 @@ impl<'a> IdCode<'a> {
         }
     }
 
-    /// Reads a code; `None` for a kind that no id has, or bytes that are no value of its kind.
+    /// Decodes an id; `None` if the kind is unknown or the bytes are no value of the kind.
     pub fn decode(code: &'a [u8]) -> Option<IdCode<'a>> {
         match code.split_first()? {
             (&STRING, text) => str::from_utf8(text).ok().map(IdCode::String),
@@ -44,7 +45,7 @@ impl<'a> IdCode<'a> {
         }
     }
 
-    /// The part of `key` before this id, if it ends with it.
+    /// The part of `key` before this id, if `key` ends with it.
     pub fn strip_from(self, key: &[u8]) -> Option<&[u8]> {
         match self {
             IdCode::String(text) => match key.strip_suffix(text.as_bytes())?.split_last()? {

@@ -1,4 +1,4 @@
-//! Numbers that travel between floors, each a type of its own so that none is taken for another.
+//! Numbers that crates exchange, each with its own type so that they cannot be confused.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub struct ContainerNumber(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OfferNumber(pub u32);
 
-/// Number of a user, permission, script or client encryption key: they share one count in their account. Never
+/// Number of a user, permission, script or client encryption key; all of them share one counter per account. Never
 /// reused, never 0; at most 31 bits, see the RID layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceNumber(pub u32);
@@ -23,15 +23,15 @@ impl ResourceNumber {
     /// The largest number that fits a RID.
     pub const MAX: ResourceNumber = ResourceNumber((1 << 31) - 1);
 
-    /// Takes a foreign number; `None` when no resource can have it.
+    /// Converts an unchecked number; `None` if no resource can have it.
     pub fn from_raw(raw: u64) -> Option<ResourceNumber> {
         let number = ResourceNumber(u32::try_from(raw).ok()?);
         (number.0 != 0 && number <= ResourceNumber::MAX).then_some(number)
     }
 }
 
-/// Number of a physical partition inside its container: 20 bits, never reused. On the wire it is the id of a
-/// partition key range. Stored in 32 bits, of which 24 to 31 are kept for the region that wrote a version; they are 0.
+/// Number of a physical partition in its container: 20 bits, never reused. On the wire it is the id of a partition key
+/// range. Stored in 32 bits, of which bits 24 to 31 are reserved for the region that wrote a version; they are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PartitionOrdinal(pub u32);
 
@@ -39,7 +39,7 @@ impl PartitionOrdinal {
     /// The largest ordinal that fits a document number.
     pub const MAX: PartitionOrdinal = PartitionOrdinal((1 << 20) - 1);
 
-    /// Takes a stored ordinal; `None` when no partition can have it.
+    /// Converts a stored ordinal; `None` if no partition can have it.
     pub fn from_raw(raw: u32) -> Option<PartitionOrdinal> {
         let ordinal = PartitionOrdinal(raw);
         (ordinal <= PartitionOrdinal::MAX).then_some(ordinal)
@@ -52,12 +52,12 @@ impl fmt::Display for PartitionOrdinal {
     }
 }
 
-/// Position in one partition's history; only grows. All changes of a transaction have the same.
+/// Position in the history of one partition; it only increases. All changes of a transaction have the same LSN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lsn(pub u64);
 
 impl Lsn {
-    /// The position behind this one.
+    /// The next position.
     #[must_use]
     pub fn next(self) -> Lsn {
         Lsn(self.0 + 1)
@@ -70,29 +70,29 @@ impl fmt::Display for Lsn {
     }
 }
 
-/// The number of a document, fixed at creation: which partition made it, and its count there.
+/// The number of a document, fixed at creation: the partition that created it, and its count there.
 ///
-/// It grows with insertion order inside a partition and is the tie-break of every order.
+/// It increases in insertion order within a partition and is the tie-break of every order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DocumentNumber(u64);
 
 /// Bits of a number below the ordinal.
 const COUNTER_BITS: u32 = 40;
-/// The upper bits of the count that are kept for the region that made the document; they are 0. Two regions that
-/// write to one partition must never give the same number.
+/// The upper bits of the count, reserved for the region that created the document; they are 0. Two regions that write
+/// to one partition must never assign the same number.
 const REGION_BITS: u32 = 5;
 
 impl DocumentNumber {
     /// The largest count a partition can reach.
     pub const COUNTER_MAX: u64 = (1 << (COUNTER_BITS - REGION_BITS)) - 1;
 
-    /// The number of the `counter`-th document that partition `ordinal` made; `None` when either is too large.
+    /// The number of the `counter`-th document created by partition `ordinal`; `None` if either is too large.
     pub fn new(ordinal: PartitionOrdinal, counter: u64) -> Option<DocumentNumber> {
         let fits = ordinal <= PartitionOrdinal::MAX && counter <= DocumentNumber::COUNTER_MAX;
         fits.then_some(DocumentNumber(u64::from(ordinal.0) << COUNTER_BITS | counter))
     }
 
-    /// Takes a stored or foreign number; `None` when it has more than 60 bits.
+    /// Converts a stored or unchecked number; `None` if it has more than 60 bits.
     pub fn from_raw(raw: u64) -> Option<DocumentNumber> {
         (raw >> 60 == 0).then_some(DocumentNumber(raw))
     }
@@ -102,7 +102,7 @@ impl DocumentNumber {
         self.0
     }
 
-    /// Count inside the partition that made the document.
+    /// Count within the partition that created the document.
     pub fn counter(self) -> u64 {
         self.0 & ((1 << COUNTER_BITS) - 1)
     }
@@ -114,15 +114,15 @@ impl fmt::Debug for DocumentNumber {
     }
 }
 
-/// Version mark of a resource: which partition wrote it, and its count of versions there, so it can never repeat in a
-/// container. It is known as soon as the version is made, before its transaction has an LSN.
+/// Version of a resource: the partition that wrote it and its count of versions there, so an ETag never repeats in a
+/// container. It is known as soon as the version is evaluated, before its transaction has an LSN.
 ///
 /// Catalog resources have ordinal 0 and the catalog's own change count as stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Etag {
     /// The partition that wrote this version.
     pub ordinal: PartitionOrdinal,
-    /// The count of this version there.
+    /// The count of this version in that partition.
     pub stamp: u64,
 }
 
@@ -130,11 +130,11 @@ pub struct Etag {
 const ETAG_LENGTH: usize = 38;
 
 impl Etag {
-    /// The quoted text that clients compare, in the shape of the service's. Written out digit by digit: every item
-    /// that is read or written carries it twice.
+    /// The quoted text that clients compare, in the format of the service. Formatted by hand because every item that is
+    /// read or written carries it twice.
     pub fn text(self) -> [u8; ETAG_LENGTH] {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        /// Where the two digits of each byte go, past the dashes.
+        /// Offsets of the two digits of each byte, between the dashes.
         const PLACES: [usize; 16] = [1, 3, 5, 7, 10, 12, 15, 17, 20, 22, 25, 27, 29, 31, 33, 35];
         let (stamp, ordinal) = (u128::from(self.stamp), u128::from(self.ordinal.0));
         let groups =

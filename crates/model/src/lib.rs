@@ -1,6 +1,6 @@
-//! What all floors agree on: ids, definitions, partition keys, faults, charges, continuations.
+//! Types that all crates share: ids, definitions, partition keys, faults, charges, continuations.
 //!
-//! Pure: no I/O, no clock, no storage, no wire codes. Time and randomness come in through [`Ambient`].
+//! Pure: no I/O, no clock, no storage, no wire codes. Time and randomness are provided by [`Ambient`].
 
 mod ambient;
 mod charge;

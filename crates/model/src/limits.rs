@@ -1,4 +1,4 @@
-//! Bounds that the service publishes, by name. Each has a test on both sides where it is enforced.
+//! Limits that the service publishes. Each is tested on both sides where it is enforced.
 
 /// Largest item in bytes of JSON text.
 pub const ITEM_BYTES_MAX: usize = 2 * 1024 * 1024;
@@ -20,25 +20,25 @@ pub const KEY_PATHS_MAX: usize = 3;
 pub const BATCH_OPERATIONS_MAX: usize = 100;
 /// Largest batch body in bytes.
 pub const BATCH_BYTES_MAX: usize = 2 * 1024 * 1024;
-/// Bytes of the documents that one batch or bulk brings back.
+/// Most bytes of the documents that one batch or bulk request returns.
 pub const BATCH_ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Most unique key constraints of a container.
 pub const UNIQUE_KEYS_MAX: usize = 10;
 /// Most paths of one unique key constraint.
 pub const UNIQUE_KEY_PATHS_MAX: usize = 16;
-/// Most items of one page, whatever the client asks for.
+/// Most items of one page, whatever the client requests.
 pub const PAGE_ITEMS_MAX: usize = 1000;
-/// Items of a page when the client leaves it to the server.
+/// Items of a page if the client does not specify a number.
 pub const PAGE_ITEMS_DEFAULT: usize = 100;
-/// Least and most request units per second of a container.
+/// Minimum throughput of a container in request units per second.
 pub const THROUGHPUT_MIN: u64 = 400;
-/// See [`THROUGHPUT_MIN`].
+/// Maximum throughput of a container in request units per second.
 pub const THROUGHPUT_MAX: u64 = 1_000_000;
-/// Steps of a manually set throughput.
+/// Granularity of a manually set throughput.
 pub const THROUGHPUT_STEP: u64 = 100;
-/// Least maximum of an autoscale throughput, and its step.
+/// Minimum of an autoscale maximum, and its granularity.
 pub const AUTOSCALE_MIN: u64 = 1000;
-/// Containers of a database with shared throughput that its least throughput pays for.
+/// Number of containers that the minimum of a shared throughput covers.
 pub const SHARED_CONTAINERS_FREE: u64 = 25;
 /// Stored procedures of a container.
 pub const STORED_PROCEDURES_MAX: usize = 100;
@@ -48,11 +48,11 @@ pub const TRIGGERS_MAX: usize = 50;
 pub const USER_DEFINED_FUNCTIONS_MAX: usize = 50;
 /// Largest text of a script in bytes.
 pub const SCRIPT_BYTES_MAX: usize = 2 * 1024 * 1024;
-/// Shortest life of a resource token in seconds.
+/// Shortest lifetime of a resource token in seconds.
 pub const TOKEN_SECONDS_MIN: u64 = 10;
-/// Longest life of a resource token in seconds.
+/// Longest lifetime of a resource token in seconds.
 pub const TOKEN_SECONDS_MAX: u64 = 24 * 60 * 60;
-/// Life of a resource token in seconds when nobody says anything.
+/// Default lifetime of a resource token in seconds.
 pub const TOKEN_SECONDS_DEFAULT: u64 = 60 * 60;
-/// Most bytes of a physical partition before it ought to be split.
+/// Size in bytes above which a physical partition should be split.
 pub const PARTITION_BYTES_MAX: u64 = 50 * 1024 * 1024 * 1024;

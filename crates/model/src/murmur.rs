@@ -1,6 +1,6 @@
-//! MurmurHash3, the hash behind effective keys, in the two forms that clients compute too.
+//! MurmurHash3, the hash of effective keys, in the two forms that clients also compute.
 //!
-//! Written out because the value is part of the protocol: it must never change with a dependency. Seed is always 0.
+//! Implemented here because the value is part of the protocol: it must never change with a dependency. The seed is 0.
 
 /// The 32-bit form for x86.
 pub(crate) fn murmur3_32(bytes: &[u8]) -> u32 {
@@ -15,7 +15,7 @@ pub(crate) fn murmur3_32(bytes: &[u8]) -> u32 {
         padded[..tail.len()].copy_from_slice(tail);
         hash ^= scramble_32(u32::from_le_bytes(padded));
     }
-    // The reference takes the length modulo 2^32 as well.
+    // The reference implementation also takes the length modulo 2^32.
     hash ^= (bytes.len() as u64 & 0xFFFF_FFFF) as u32;
     hash = (hash ^ hash >> 16).wrapping_mul(0x85EB_CA6B);
     hash = (hash ^ hash >> 13).wrapping_mul(0xC2B2_AE35);
@@ -26,7 +26,7 @@ fn scramble_32(block: u32) -> u32 {
     block.wrapping_mul(0xCC9E_2D51).rotate_left(15).wrapping_mul(0x1B87_3593)
 }
 
-/// The 128-bit form for x64: the low and the high half.
+/// The 128-bit form for x64: returns the low and the high half.
 pub(crate) fn murmur3_128(bytes: &[u8]) -> (u64, u64) {
     let (mut low, mut high) = (0_u64, 0_u64);
     let (blocks, tail) = bytes.as_chunks::<16>();
@@ -38,7 +38,7 @@ pub(crate) fn murmur3_128(bytes: &[u8]) -> (u64, u64) {
         high = high.wrapping_mul(5).wrapping_add(0x3849_5AB5);
     }
     if !tail.is_empty() {
-        // Absent bytes are zero, and a zero half scrambles to zero, so short tails need no cases.
+        // Missing bytes are zero, and a zero half scrambles to zero, so short tails need no special cases.
         let mut padded = [0; 16];
         padded[..tail.len()].copy_from_slice(tail);
         let (first, second) = halves(&padded);

@@ -1,4 +1,4 @@
-//! Values that a definition carries and that nobody interprets: settings of newer clients, metadata of wrapped keys.
+//! Values in a definition that are not interpreted: settings of newer clients, metadata of wrapped keys.
 //!
 //! They are stored and returned as they were given. Members keep their order; two objects with the same members are
 //! equal in any order.
@@ -6,7 +6,7 @@
 use crate::{DecodeFault, Decoder, Encoder};
 use std::collections::{BTreeMap, HashMap};
 
-/// Most levels of lists and objects; the readers of requests allow fewer.
+/// Most levels of lists and objects; the request parsers allow fewer.
 const LEVELS_MAX: usize = 256;
 
 /// A value that is stored and returned without being interpreted.
@@ -16,9 +16,9 @@ pub enum Opaque {
     Null,
     /// A boolean.
     Bool(bool),
-    /// A whole number that fits into 64 bits with a sign.
+    /// An integer that fits into an i64.
     Signed(i64),
-    /// A whole number above the largest signed one.
+    /// An integer above `i64::MAX`.
     Unsigned(u64),
     /// Any other number. It is finite.
     Double(f64),
@@ -33,19 +33,19 @@ pub enum Opaque {
 /// Equality is total: no number is NaN.
 impl Eq for Opaque {}
 
-/// The members of an object, in the order in which they were given. No name occurs twice.
+/// The members of an object, in the given order. No name occurs twice.
 #[derive(Clone, Debug, Default)]
 pub struct OpaqueMembers {
     members: Vec<(String, Opaque)>,
 }
 
 impl OpaqueMembers {
-    /// The member of this name.
+    /// The member with this name.
     pub fn get(&self, name: &str) -> Option<&Opaque> {
         self.members.iter().find(|(other, _)| other == name).map(|(_, value)| value)
     }
 
-    /// All members in their order.
+    /// All members in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Opaque)> {
         self.members.iter().map(|(name, value)| (name.as_str(), value))
     }
@@ -64,7 +64,7 @@ impl PartialEq for OpaqueMembers {
 impl Eq for OpaqueMembers {}
 
 impl FromIterator<(String, Opaque)> for OpaqueMembers {
-    /// Of two members with one name, the later value counts.
+    /// If a name occurs twice, the later value wins.
     fn from_iter<I: IntoIterator<Item = (String, Opaque)>>(given: I) -> OpaqueMembers {
         let mut members: Vec<(String, Opaque)> = Vec::new();
         let mut positions: HashMap<String, usize> = HashMap::new();

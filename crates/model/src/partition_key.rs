@@ -1,6 +1,6 @@
-//! Partition keys: how a container defines them and what value a document has.
+//! Partition keys: their definition in a container and their value in a document.
 //!
-//! The hash of a value, its effective key, is computed in `effective`.
+//! The hash of a key, the effective key, is computed in `effective`.
 
 use crate::limits::{KEY_PATHS_MAX, KEY_STRING_BYTES_MAX, KEY_STRING_BYTES_MAX_V1};
 use crate::{DecodeFault, Decoder, Encoder, RequestFault};
@@ -9,15 +9,15 @@ use value::{Document, Kind, PropertyPath, Value, ValueRef};
 /// How the hash of a key is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartitionKeyKind {
-    /// One path, first hash: 32 bits with the truncated value behind it.
+    /// One path, first hash: 32 bits followed by the truncated value.
     HashV1,
     /// One path, second hash: 128 bits of the whole value.
     HashV2,
-    /// One to three paths, hashed one by one.
+    /// One to three paths, hashed separately.
     MultiHash,
 }
 
-/// Where the partition key of a container's documents is found.
+/// The partition key definition of a container: kind and paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionKeyDefinition {
     kind: PartitionKeyKind,
@@ -27,7 +27,7 @@ pub struct PartitionKeyDefinition {
 }
 
 impl PartitionKeyDefinition {
-    /// A key at these paths: one, or up to three in a hierarchy.
+    /// A key at these paths: one path, or up to three in a hierarchy.
     pub fn new<I>(kind: PartitionKeyKind, paths: I) -> Result<PartitionKeyDefinition, RequestFault>
     where
         I: IntoIterator<Item: Into<String>>,
@@ -49,12 +49,12 @@ impl PartitionKeyDefinition {
         Ok(PartitionKeyDefinition { kind, paths, texts, system_key: false })
     }
 
-    /// The same key, marked as that of a container that has no key of its own.
+    /// The same key, marked as the key of a container that was created without one.
     pub fn marked_as_system(self) -> PartitionKeyDefinition {
         PartitionKeyDefinition { system_key: true, ..self }
     }
 
-    /// The key of a container of an old client: a property that no document has, so all are in one partition.
+    /// The key of a container of an old client: a property that no document has, so all documents are in one partition.
     pub fn system() -> PartitionKeyDefinition {
         PartitionKeyDefinition {
             kind: PartitionKeyKind::HashV1,
@@ -74,17 +74,17 @@ impl PartitionKeyDefinition {
         &self.paths
     }
 
-    /// The paths as they were written.
+    /// The paths as the client wrote them.
     pub fn path_texts(&self) -> &[String] {
         &self.texts
     }
 
-    /// Whether this is a container of an old client that has no key of its own.
+    /// Whether this is a container of an old client that was created without a key.
     pub fn is_system_key(&self) -> bool {
         self.system_key
     }
 
-    /// The key of `document`: a missing property is undefined; an object or array there is refused.
+    /// The key of `document`: a missing property is undefined; an object or array is refused.
     pub fn extract(&self, document: &Document) -> Result<PartitionKey, RequestFault> {
         let component = |path: &PropertyPath| match document.get(path) {
             None => Ok(KeyComponent::Undefined),
@@ -95,8 +95,8 @@ impl PartitionKeyDefinition {
         self.check(PartitionKey { components })
     }
 
-    /// The key with these components: one for each path, or fewer for the beginning of a hierarchical key. None at all
-    /// name the key of a container that has no key of its own.
+    /// The key with these components: one per path, or fewer for a prefix of a hierarchical key. An empty list is the
+    /// key of a container that was created without one.
     pub fn key(&self, components: Vec<KeyComponent>) -> Result<PartitionKey, RequestFault> {
         if let Some(implied) = self.implied_key().filter(|_| components.is_empty()) {
             return Ok(implied);
@@ -110,12 +110,12 @@ impl PartitionKeyDefinition {
         self.check(PartitionKey { components })
     }
 
-    /// The key of all documents of a container that has no key of its own.
+    /// The key of all documents of a container that was created without one.
     pub fn implied_key(&self) -> Option<PartitionKey> {
         self.system_key.then(|| PartitionKey { components: vec![KeyComponent::Undefined] })
     }
 
-    /// Whether `key` has a value for every path, so that it names one logical partition.
+    /// Whether `key` has a value for every path, so that it identifies one logical partition.
     pub fn is_complete(&self, key: &PartitionKey) -> bool {
         key.components.len() == self.paths.len()
     }
@@ -149,7 +149,7 @@ pub struct PartitionKey {
 }
 
 impl PartitionKey {
-    /// Whether `other` is this key or, in a hierarchy, lies below it.
+    /// Whether `other` is this key or, in a hierarchy, below it.
     pub fn includes(&self, other: &PartitionKey) -> bool {
         other.components.starts_with(&self.components)
     }
@@ -177,7 +177,7 @@ pub enum KeyComponent {
     Null,
     /// A boolean.
     Bool(bool),
-    /// A number; keys know doubles only, so that `1` and `1.0` are one key. Never NaN, never -0.
+    /// A number, always a double, so that `1` and `1.0` are the same key. Never NaN, never -0.
     Number(f64),
     /// A string.
     String(String),
@@ -192,7 +192,7 @@ impl KeyComponent {
         (!number.is_nan()).then_some(KeyComponent::Number(number + 0.0))
     }
 
-    /// The component a document's value makes; `None` for what cannot be a key.
+    /// The component of a document's value; `None` if the value cannot be a key.
     pub fn from_value(value: ValueRef<'_>) -> Option<KeyComponent> {
         match value.kind() {
             Kind::Null => Some(KeyComponent::Null),
@@ -232,7 +232,7 @@ impl PartitionKeyDefinition {
             texts: input.list("texts of partition key paths", |input| input.text("partition key path"))?,
             system_key: input.flag("system key")?,
         };
-        // What hashing relies on: without a path there is no key.
+        // Hashing relies on this: there is at least one path.
         let count = definition.paths.len();
         let fits = (1..=KEY_PATHS_MAX).contains(&count) && definition.texts.len() == count;
         fits.then_some(definition).ok_or_else(|| input.invalid("partition key paths"))
@@ -250,7 +250,7 @@ impl PartitionKeyKind {
 }
 
 impl PartitionKey {
-    /// Appends its encoding, which is not its key code and has no order.
+    /// Appends its encoding, which is not its key code and is not ordered.
     pub fn encode(&self, out: &mut Encoder) {
         out.list(&self.components, |out, component| component.encode(out));
     }

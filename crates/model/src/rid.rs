@@ -1,4 +1,4 @@
-//! Resource ids: the addresses that the server gives, as bytes in base64 with `-` in place of `/`.
+//! Resource ids: addresses assigned by the server, as bytes in base64 with `-` in place of `/`.
 //!
 //! ```text
 //! database    d d d d                                      number, little-endian
@@ -11,8 +11,8 @@
 //! offer       o o o                                        number, little-endian
 //! ```
 //!
-//! Clients compare documents by their number, read the kind from the top nibble, and take 0 for "absent". Users and
-//! client encryption keys look alike: the path tells which is meant.
+//! Clients compare documents by their number, read the kind from the top nibble, and treat 0 as "absent". Users and
+//! client encryption keys have the same form: the path says which is meant.
 
 use crate::{
     ContainerNumber, DatabaseNumber, DocumentNumber, OfferNumber, PartitionOrdinal, ResourceNumber,
@@ -54,13 +54,13 @@ const ALPHABET: Alphabet = match str::from_utf8(CHARACTERS) {
 };
 const BASE64: GeneralPurpose = GeneralPurpose::new(&ALPHABET, PAD);
 
-/// Bytes of the longest RID here, rounded up to whole groups of three, since three bytes make four characters.
+/// Bytes of the longest RID, rounded up to a multiple of three, because three bytes make four characters.
 const BYTES_MAX: usize = 18;
-/// Characters of the longest RID here.
+/// Characters of the longest RID.
 const TEXT_MAX: usize = 24;
-/// Marks a container among the children of a database.
+/// Distinguishes containers from other children of a database.
 const CONTAINER_BIT: u32 = 1 << 31;
-/// Where the kind of a container's child stands.
+/// Bit offset of the kind of a container's child.
 const KIND_SHIFT: u32 = 60;
 const KIND_DOCUMENT: u64 = 0;
 const KIND_RANGE: u64 = 5;
@@ -69,9 +69,9 @@ const KIND_TRIGGER: u64 = 7;
 const KIND_PROCEDURE: u64 = 8;
 
 impl Rid {
-    /// Reads the text form; `None` for anything that this server cannot have given.
+    /// Parses the text form; `None` if this server cannot have issued it.
     pub fn parse(text: &str) -> Option<Rid> {
-        // Names are tried too, and most of them are told by their length.
+        // Names are tried as well; the length excludes most of them.
         if text.len() > TEXT_MAX || !text.len().is_multiple_of(4) {
             return None;
         }
@@ -103,7 +103,7 @@ impl Rid {
         }
     }
 
-    /// What this resource is directly below; `None` for what belongs to the account.
+    /// The direct parent; `None` for resources of the account.
     pub fn parent(&self) -> Option<Rid> {
         match *self {
             Rid::Database(_) | Rid::Offer(_) => None,
@@ -127,8 +127,7 @@ impl Rid {
         }
     }
 
-    /// The text form without an allocation. Written out character by character: every item that is read or written
-    /// carries one.
+    /// The text form without an allocation. Formatted by hand because every item that is read or written carries one.
     pub fn text(&self) -> RidText {
         let mut bytes = [0; BYTES_MAX];
         let count = self.fill(&mut bytes);
@@ -145,7 +144,7 @@ impl Rid {
         RidText { characters, length }
     }
 
-    /// Writes the bytes and says how many there are.
+    /// Writes the bytes and returns their number.
     fn fill(&self, bytes: &mut [u8; BYTES_MAX]) -> usize {
         let in_container = |container: ContainerNumber| Some(container.0 | CONTAINER_BIT);
         let child = |kind: u64, number: u64| Some(kind << KIND_SHIFT | number);
@@ -223,7 +222,7 @@ impl fmt::Display for Rid {
     }
 }
 
-/// The text of a RID, held in place: item answers carry two of them.
+/// The text of a RID, stored inline: answers with items carry two of them.
 #[derive(Clone, Copy)]
 pub struct RidText {
     characters: [u8; TEXT_MAX],

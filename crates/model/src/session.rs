@@ -1,12 +1,12 @@
-//! Session tokens: which position of which partition a client has seen.
+//! Session tokens: the position of a partition that a client has seen.
 
 use crate::{Lsn, PartitionOrdinal};
 
-/// What a client has seen of one partition.
+/// The state of one partition that a client has seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionToken {
     /// The partition.
     pub ordinal: PartitionOrdinal,
-    /// What the client has seen of it.
+    /// The latest LSN that the client has seen.
     pub lsn: Lsn,
 }

@@ -3,7 +3,7 @@
 use crate::limits::{AUTOSCALE_MIN, SHARED_CONTAINERS_FREE, THROUGHPUT_MAX, THROUGHPUT_MIN, THROUGHPUT_STEP};
 use crate::{DecodeFault, Decoder, Encoder, RequestFault};
 
-/// Request units per second that were provisioned.
+/// Provisioned request units per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Throughput {
     /// A fixed rate.
@@ -16,7 +16,7 @@ pub enum Throughput {
 }
 
 impl Throughput {
-    /// What a container gets when nobody says anything.
+    /// The default of a container.
     pub const DEFAULT: Throughput = Throughput::Manual(THROUGHPUT_MIN);
 
     /// A fixed rate within the published bounds.
@@ -41,7 +41,7 @@ impl Throughput {
         })
     }
 
-    /// The most request units per second there can be.
+    /// The maximum in request units per second.
     pub fn max(self) -> u64 {
         match self {
             Throughput::Manual(rate) => rate,
@@ -50,28 +50,28 @@ impl Throughput {
     }
 }
 
-/// What an offer shall become.
+/// A change of an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThroughputChange {
-    /// Another rate; the kind stays.
+    /// Another rate of the same kind.
     To(Throughput),
-    /// Autoscale instead of manual; the server chooses the maximum.
+    /// From manual to autoscale; the server chooses the maximum.
     MigrateToAutoscale,
-    /// Manual instead of autoscale, at the maximum it had.
+    /// From autoscale to manual, at the previous maximum.
     MigrateToManual,
 }
 
-/// How low an offer can go: it follows the highest rate it ever had and, for a database, its containers.
+/// The lower bound of an offer: it depends on its highest rate so far and, for a database, on its containers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThroughputFloor {
-    /// The highest rate the offer ever had.
+    /// The highest rate of the offer so far.
     pub highest: u64,
     /// Containers that share it; 0 for the offer of a container.
     pub shared_by: u64,
 }
 
 impl ThroughputFloor {
-    /// The least rate of the kind that `throughput` is.
+    /// The minimum rate for the kind of `throughput`.
     pub fn of(self, throughput: Throughput) -> u64 {
         let beyond_free = self.shared_by.saturating_sub(SHARED_CONTAINERS_FREE);
         match throughput {
@@ -88,7 +88,7 @@ impl ThroughputFloor {
 }
 
 impl ThroughputChange {
-    /// What an offer of `current` becomes; no rate goes below the floor.
+    /// Applies the change to an offer of `current`; no rate goes below the floor.
     pub fn applied(self, current: Throughput, floor: ThroughputFloor) -> Result<Throughput, RequestFault> {
         use Throughput::{Autoscale, Manual};
         match (self, current) {

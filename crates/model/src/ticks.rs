@@ -5,7 +5,7 @@ const PER_SECOND: u64 = 10_000_000;
 /// Ticks of one millisecond.
 const PER_MS: u64 = 10_000;
 
-/// See the file's head. Inside a partition each version has later ticks than the one before.
+/// A time in ticks of 100 ns since 1970-01-01 UTC. Within a partition each version has later ticks than the one before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticks(pub u64);
 
@@ -20,12 +20,12 @@ impl Ticks {
         Ticks(milliseconds.saturating_mul(PER_MS))
     }
 
-    /// The second it lies in: `_ts` of a document.
+    /// The second that contains it: `_ts` of a document.
     pub fn seconds(self) -> u64 {
         self.0 / PER_SECOND
     }
 
-    /// The tick behind this one.
+    /// The next tick.
     #[must_use]
     pub fn next(self) -> Ticks {
         Ticks(self.0.saturating_add(1))

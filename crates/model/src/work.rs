@@ -1,15 +1,15 @@
-//! Work: what a partition did for a request, before anybody prices it.
+//! Work: what a partition did for a request, before it is priced.
 //!
-//! Partitions and queries report work. The engine prices it, once, and records what it cost.
+//! Partitions and queries report work. The engine prices it once and records the cost.
 
 use crate::Charge;
 
-/// What was done for one step of a request.
+/// The work of one step of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// Nothing that anybody pays for: housekeeping, or a request that did not reach the data.
+    /// Not charged: housekeeping, or a request that did not reach the data.
     Free,
-    /// Looked for a document and returned none: it is absent, unchanged, or the step was refused.
+    /// Looked up a document and returned none: it is absent or unchanged, or the step was refused.
     Lookup,
     /// Read a document.
     Read {
@@ -23,7 +23,7 @@ pub enum Work {
     },
     /// Stored a new version of a document.
     Replace {
-        /// Encoded size of the version before.
+        /// Encoded size of the previous version.
         old_bytes: usize,
         /// Encoded size of the new version.
         new_bytes: usize,
@@ -37,7 +37,7 @@ pub enum Work {
     Query {
         /// Documents that were read.
         documents: u64,
-        /// Their encoded sizes together.
+        /// Sum of their encoded sizes.
         bytes: u64,
     },
 }

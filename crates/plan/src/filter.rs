@@ -1,14 +1,14 @@
-//! A question about one document before it is changed.
+//! A condition on one document that is checked before it is changed.
 
 use crate::SystemProperties;
 use crate::query::Query;
 use std::sync::Arc;
 
-/// Asks whether a query gives a row for a document, which it sees with its system properties.
+/// Requires that a query returns a row for a document. The query sees the document with its system properties.
 #[derive(Clone, Debug)]
 pub struct Filter {
-    /// The query; its container has this one document.
+    /// The query; its container consists of this one document.
     pub query: Arc<Query>,
-    /// Where the document is.
+    /// What is needed to add the system properties.
     pub system: SystemProperties,
 }

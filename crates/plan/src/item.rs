@@ -4,20 +4,20 @@ use model::limits::ID_BYTES_MAX;
 use model::{PropertyRule, RequestFault};
 use value::{Document, ValueRef};
 
-/// Properties that the server owns: dropped on the way in, added on the way out.
+/// Properties that the server owns: dropped from requests, added to answers.
 pub const SYSTEM_PROPERTIES: [&str; 6] = ["_rid", "_self", "_etag", "_attachments", "_ts", "_lsn"];
 
 /// Most seconds of a document's own time to live.
 const TTL_SECONDS_MAX: u32 = 0x7FFF_FFFF;
 
-/// A document's own word on expiry.
+/// A document's own time to live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ttl {
-    /// As the container says.
+    /// The default of the container applies.
     Inherit,
-    /// Never.
+    /// The document never expires.
     Never,
-    /// So many seconds after its last write.
+    /// Seconds from its last write to its expiry.
     Seconds(u32),
 }
 
@@ -30,7 +30,7 @@ pub struct Item {
 }
 
 impl Item {
-    /// Checks what the service asks of every item. System properties must have been dropped before.
+    /// Checks the rules that the service has for every item. System properties must have been dropped before.
     pub fn new(document: Document) -> Result<Item, RequestFault> {
         let root = document.root();
         let id = checked_id(root.member("id"))?.to_owned();

@@ -1,6 +1,6 @@
-//! What is wanted and what came of it: every change and every query of every API ends as one of these types.
+//! Requests and their results as data: every change and every query of every API is expressed in these types.
 //!
-//! Pure data. Knows nothing of how or where a change is carried out.
+//! Pure data. Does not know how or where a change is executed.
 
 mod filter;
 mod item;

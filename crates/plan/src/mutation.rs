@@ -1,11 +1,11 @@
-//! Wanted changes: one to one document, or several in one logical partition as one commit.
+//! Mutations and transactions: changes of one document, or of several in one logical partition with one commit.
 
 use crate::Outcome;
 use crate::{Filter, Item};
 use model::{DocumentNumber, EffectiveKey, PartitionKey};
 use value::PatchOperation;
 
-/// A complete partition key with its hash: the name of one logical partition.
+/// A complete partition key with its hash: identifies one logical partition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogicalKey {
     /// The values.
@@ -14,7 +14,7 @@ pub struct LogicalKey {
     pub effective: EffectiveKey,
 }
 
-/// Which document of a logical partition is meant.
+/// Identifies a document in a logical partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The one with this id.
@@ -23,109 +23,109 @@ pub enum Target {
     Number(DocumentNumber),
 }
 
-/// What must be true of the stored version for the operation to go ahead.
+/// A precondition on the stored version.
 ///
-/// ETags are compared as the client sent them: text that is no ETag of ours matches nothing.
+/// ETags are compared as the client sent them: text that is not one of our ETags matches nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Condition {
-    /// Anything goes.
+    /// No condition.
     #[default]
     None,
     /// The stored version has this ETag.
     IfMatch(String),
     /// There is a stored version.
     IfExists,
-    /// The stored version has another ETag; on a read, equality means "not modified".
+    /// The stored version has another ETag; for a read, an equal ETag means "not modified".
     IfNoneMatch(String),
     /// There is no stored version.
     IfAbsent,
 }
 
-/// Whether who sent a replace may give the document another id.
+/// Whether the sender of a replace may change the id of the document.
 ///
-/// A target that names a number does not tell the id of the stored version, so only the partition can compare the two.
+/// A target given by number does not contain the id of the stored version, so only the partition can compare the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rename {
-    /// Every free id of the logical partition is within their rights.
+    /// The sender may write any id of the logical partition.
     Allowed,
-    /// They may write to this document only.
+    /// The sender may write only this document.
     Refused,
 }
 
-/// What a merge does that finds no document.
+/// What a merge does if there is no document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenAbsent {
-    /// It stores its members as a new document.
+    /// Stores its members as a new document.
     Create,
-    /// It is refused.
+    /// Refuses the merge.
     Refuse,
 }
 
-/// A wanted change to one document.
+/// A change of one document.
 #[derive(Clone, Debug)]
 pub enum Mutation {
     /// Store a document whose id is free.
     Create {
         /// The new document.
         item: Item,
-        /// Usually none; `IfAbsent` is what a create means anyway.
+        /// Usually none; a create implies `IfAbsent`.
         condition: Condition,
     },
-    /// Store a document, whether or not its id is free.
+    /// Store a document, whether or not its id exists.
     Upsert {
         /// The new document or version.
         item: Item,
-        /// Checked only when the id is taken, except [`Condition::IfExists`].
+        /// Checked only if the id exists, except [`Condition::IfExists`].
         condition: Condition,
     },
-    /// Store a new version of a document that is there.
+    /// Store a new version of an existing document.
     Replace {
         /// Which document.
         target: Target,
         /// The new version.
         item: Item,
-        /// Of the stored version.
+        /// Condition on the stored version.
         condition: Condition,
         /// Whether the id of the new version may differ from that of the stored one.
         rename: Rename,
     },
-    /// Put members into a document: those given replace those of the stored version with the same names, the others
-    /// stay as they are.
+    /// Merge members into a document: they replace members of the same name in the stored version; the others are
+    /// unchanged.
     Merge {
-        /// The members, with the id that names the document. It need not have the partition key, unless it may be
-        /// stored as a new document.
+        /// The members, with the id of the document. The partition key is only required if the item may be stored as a
+        /// new document.
         item: Item,
-        /// Checked only when there is a stored version.
+        /// Checked only if there is a stored version.
         condition: Condition,
-        /// What happens if there is none.
+        /// What happens if there is no stored version.
         absent: WhenAbsent,
     },
-    /// Change parts of a document that is there.
+    /// Change parts of an existing document.
     Patch {
         /// Which document.
         target: Target,
-        /// The changes, in order, all or nothing.
+        /// The changes, applied in order, all or none.
         operations: Vec<PatchOperation>,
-        /// Of the stored version.
+        /// Condition on the stored version.
         condition: Condition,
-        /// What must be true of the stored version beside.
+        /// An additional condition on the stored version.
         filter: Option<Filter>,
     },
-    /// Remove a document that is there.
+    /// Remove an existing document.
     Delete {
         /// Which document.
         target: Target,
-        /// Of the stored version.
+        /// Condition on the stored version.
         condition: Condition,
     },
-    /// Remove a document if it has expired; not an error if it has not or is gone. Sent by the expiry job.
+    /// Remove a document if it has expired; no error if it has not, or does not exist. Sent by the expiry job.
     Expire {
         /// Which document.
         number: DocumentNumber,
-        /// The second under which its expiry was noted.
+        /// The second at which its expiry is scheduled.
         second: u64,
     },
-    /// Note anew when a document expires, after the container's default changed. Sent by the expiry job.
+    /// Schedule the expiry of a document again, after the container's default changed. Sent by the expiry job.
     Reschedule {
         /// Which document.
         number: DocumentNumber,
@@ -137,38 +137,38 @@ pub enum Mutation {
 pub enum Operation {
     /// Change a document.
     Write(Mutation),
-    /// Read a document as the steps before have left it.
+    /// Read a document in the state after the previous steps.
     Read {
         /// Which document.
         target: Target,
-        /// `IfNoneMatch` answers "not modified".
+        /// With `IfNoneMatch` the answer can be "not modified".
         condition: Condition,
     },
 }
 
-/// Several steps in one logical partition: one commit, all or nothing. A single change is a transaction of one.
+/// Several steps in one logical partition: one commit, all or nothing. A single change is a transaction with one step.
 #[derive(Clone, Debug)]
 pub struct Transaction {
     /// The logical partition.
     pub key: LogicalKey,
     /// The steps, in order.
     pub operations: Vec<Operation>,
-    /// What comes back.
+    /// Which documents are returned.
     pub returned: Returned,
 }
 
-/// Which documents come back to whoever sent a transaction. They are bounded together, so that a small request cannot
-/// ask for an answer of any size.
+/// Which documents a transaction returns. Their total size is limited, so that a small request cannot cause an answer
+/// of any size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Returned {
-    /// Those that were read and those that were written.
+    /// Those read and those written.
     All,
-    /// Those that were read.
+    /// Those read.
     Reads,
 }
 
 impl Returned {
-    /// Bytes of the document that comes back for a step.
+    /// Size of the document that is returned for a step, in bytes.
     pub fn bytes(self, outcome: &Outcome) -> usize {
         match (outcome, self) {
             (Outcome::Read(stored), Returned::All | Returned::Reads)

@@ -1,16 +1,16 @@
-//! What came of a wanted change or read.
+//! The result of a change or read.
 
 use model::{DocumentNumber, Etag, Fault, Lsn, Ticks, Work};
 use value::Document;
 
-/// A document as it is stored, with what the server knows of it.
+/// A stored document with the metadata of its version.
 #[derive(Clone, Debug)]
 pub struct StoredDocument {
     /// Its number, fixed at creation.
     pub number: DocumentNumber,
     /// The version.
     pub etag: Etag,
-    /// Where in the partition's history this version was written.
+    /// The LSN of this version.
     pub lsn: Lsn,
     /// When it was written.
     pub time: Ticks,
@@ -25,30 +25,30 @@ impl StoredDocument {
     }
 }
 
-/// What one step did.
+/// The result of one step.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// A new document is there.
+    /// A new document was stored.
     Created(StoredDocument),
-    /// A document has a new version.
+    /// A new version was stored.
     Replaced(StoredDocument),
-    /// A document is gone.
+    /// A document was deleted.
     Deleted,
     /// A document was read.
     Read(StoredDocument),
-    /// The client has this version already.
+    /// The client already has this version.
     NotModified(Etag),
-    /// There was nothing to do.
+    /// Nothing had to be done.
     Nothing,
 }
 
-/// A transaction was refused; nothing of it happened.
+/// A refused transaction; nothing of it was applied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepFault {
-    /// The step that was refused, from 0.
+    /// Index of the refused step, from 0.
     pub index: usize,
-    /// Why.
+    /// The reason.
     pub fault: Fault,
-    /// What finding out took.
+    /// The work done until the refusal.
     pub work: Work,
 }

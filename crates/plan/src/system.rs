@@ -1,19 +1,19 @@
 //! The properties that the server adds to a document, as queries and conditions see them.
 //!
-//! Stored documents lack them; an API writes them by itself when it gives a whole document out, in the same order and
+//! Stored documents do not contain them. An API that returns a whole document writes them itself, in the same order and
 //! with the same values.
 
 use crate::StoredDocument;
 use model::{ContainerNumber, DatabaseNumber, Rid};
 use value::{Document, DocumentError, Value};
 
-/// Their names, in the order in which they stand behind the document's own members.
+/// Their names, in the order in which they follow the document's own members.
 pub const ADDED_PROPERTIES: [&str; 5] = ["_rid", "_self", "_etag", "_attachments", "_ts"];
 
-/// Writes the link of the document with this RID, for `_self`: the form of links is the API's.
+/// Writes the `_self` link of the document with this RID; the form of links belongs to the API.
 pub type DocumentLink = fn(Rid) -> String;
 
-/// Where the documents are that get system properties.
+/// What is needed to add system properties to the documents of a container.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemProperties {
     /// The database.

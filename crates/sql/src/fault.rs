@@ -1,19 +1,19 @@
-//! What can be wrong with a query, and where.
+//! Faults of query texts, with their place.
 //!
-//! A fault carries data. Its sentence here is for logs and for callers without sentences of their own; codes and texts
-//! of a wire format belong to its API.
+//! A fault contains data. Its message here is for logs and for callers without texts of their own; codes and texts of a
+//! wire format belong to its API.
 
 use std::fmt;
 use thiserror::Error;
 
-/// Where something stands in the text: offsets in UTF-16 units, the end exclusive.
+/// A place in the text: offsets in UTF-16 units, the end exclusive.
 ///
-/// The place of a thing is no part of what it says: all places are equal, so that syntax trees compare by meaning.
+/// The place is not part of the meaning: all places compare as equal, so that syntax trees compare by meaning.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place {
     /// First unit.
     pub start: u32,
-    /// Behind the last unit.
+    /// After the last unit.
     pub end: u32,
 }
 
@@ -30,44 +30,44 @@ impl Place {
     }
 }
 
-/// All that is wrong with a query; at least one fault.
+/// All faults of a query; at least one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SqlFaults(pub Vec<SqlFault>);
 
-/// One thing that is wrong with a query.
+/// One fault of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SqlFault {
-    /// What.
+    /// The kind, with its data.
     pub kind: FaultKind,
-    /// Where.
+    /// Its place in the text.
     pub place: Place,
 }
 
-/// What can be wrong.
+/// The kinds of faults.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum FaultKind {
-    /// A word or sign that cannot stand where it does.
+    /// An unexpected token.
     #[error("the text cannot be read near '{near}'")]
     Syntax {
-        /// The word or sign.
+        /// The token.
         near: String,
     },
     /// The text ends too early.
     #[error("the text ends too early")]
     UnexpectedEnd,
-    /// A string that does not end, or with an escape that does not exist.
+    /// A string without an end, or with an invalid escape.
     #[error("{token} is not a string")]
     InvalidString {
         /// The string as written.
         token: String,
     },
-    /// A number that no double can hold.
+    /// A number that a double cannot represent.
     #[error("{token} is not a number that a double can hold")]
     InvalidNumber {
         /// The number as written.
         token: String,
     },
-    /// A name that no source has.
+    /// A name without a source.
     #[error("no source is called '{name}'")]
     UnknownIdentifier {
         /// The name.
@@ -76,7 +76,7 @@ pub enum FaultKind {
     /// A parameter without a value.
     #[error("the parameter {name} has no value")]
     MissingParameter {
-        /// Its name with the sign.
+        /// Its name with the `@`.
         name: String,
     },
     /// A function that does not exist.
@@ -107,13 +107,13 @@ pub enum FaultKind {
     ArgumentCount {
         /// The function.
         name: String,
-        /// How many it takes.
+        /// The allowed number of arguments.
         range: ArgumentRange,
     },
-    /// A count of TOP, LIMIT or OFFSET that is no integer in its range.
+    /// A count of TOP, LIMIT or OFFSET that is not an integer in its range.
     #[error("the {clause} count {given} is not a whole number from 0 to {}", crate::limits::COUNT_MAX)]
     BadCount {
-        /// Whose count.
+        /// The clause of the count.
         clause: CountClause,
         /// The count as JSON.
         given: String,
@@ -127,19 +127,19 @@ pub enum FaultKind {
         /// The clause.
         clause: &'static str,
     },
-    /// A reference to single rows in the select list of groups.
+    /// A reference to single rows in the select list of a grouped query.
     #[error("'{reference}' is neither in an aggregate nor in the GROUP BY clause")]
     Ungrouped {
         /// The reference as text.
         reference: String,
     },
-    /// A subquery as a key of groups.
+    /// A subquery as a group key.
     #[error("a subquery in the GROUP BY clause")]
     SubqueryInGroupBy,
-    /// An order of groups.
+    /// ORDER BY in a grouped query.
     #[error("groups cannot be ordered")]
     OrderByWithGroupBy,
-    /// An order in a subquery.
+    /// ORDER BY in a subquery.
     #[error("ORDER BY in a subquery")]
     OrderByInSubquery,
     /// TOP in a subquery.
@@ -148,37 +148,37 @@ pub enum FaultKind {
     /// OFFSET LIMIT in a subquery.
     #[error("OFFSET LIMIT in a subquery")]
     OffsetLimitInSubquery,
-    /// An order by a source that is not the document.
+    /// ORDER BY over a source that is not the document.
     #[error("ORDER BY over a source that is not the document")]
     OrderByCorrelated,
-    /// An order by something that no index can hold.
+    /// ORDER BY an expression that no index supports.
     #[error("ORDER BY needs a path of the document")]
     OrderByExpression,
-    /// An option of VectorDistance that is out of its range.
+    /// An option of VectorDistance out of its range.
     #[error("searchListSizeMultiplier must be a whole number from 1 to 100")]
     SearchListSize,
-    /// An order by rank of something that is no score.
+    /// ORDER BY RANK of an expression that is not a score.
     #[error("ORDER BY RANK needs a score or a fusion of scores")]
     RankExpression,
-    /// An order by rank in a query that cannot be ranked.
+    /// ORDER BY RANK in a query that cannot be ranked.
     #[error("ORDER BY RANK {with}")]
     RankWith {
-        /// What forbids it.
+        /// The reason.
         with: RankBar,
     },
-    /// Weights that do not fit the scores.
+    /// Weights that do not match the scores.
     #[error("the weights must be an array with one number for each of the {scores} scores")]
     RankWeights {
-        /// How many scores there are.
+        /// The number of scores.
         scores: usize,
     },
-    /// A score where none is computed.
+    /// A score outside ORDER BY RANK.
     #[error("{name} outside of ORDER BY RANK")]
     MisplacedScore {
         /// The function.
         name: &'static str,
     },
-    /// A path of a FROM clause with a computed step.
+    /// A computed step in a path of the FROM clause.
     #[error("a path of a FROM clause has a computed step")]
     MemberIndexer,
     /// The text is too long.
@@ -187,15 +187,15 @@ pub enum FaultKind {
         /// Its length in bytes.
         given: usize,
     },
-    /// Too much of something.
+    /// A limit is exceeded.
     #[error("the {limit} is more than {}", limit.most())]
     Limit {
-        /// Of what.
+        /// The limit.
         limit: Limit,
     },
 }
 
-/// The clauses that count rows.
+/// The clauses with a number of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // named after their words
 pub enum CountClause {
@@ -214,7 +214,7 @@ impl fmt::Display for CountClause {
     }
 }
 
-/// What keeps a query from being ordered by rank.
+/// Why a query cannot be ordered by rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // `Display` says what each is
 pub enum RankBar {
@@ -239,7 +239,7 @@ impl fmt::Display for RankBar {
     }
 }
 
-/// Bounds that a query can break.
+/// Limits of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // `Display` says what each is
 pub enum Limit {
@@ -269,7 +269,7 @@ impl fmt::Display for Limit {
 }
 
 impl Limit {
-    /// The most that is allowed.
+    /// The maximum.
     pub fn most(self) -> usize {
         match self {
             Limit::Joins => crate::limits::JOINS_MAX,
@@ -302,12 +302,12 @@ impl From<SqlFault> for SqlFaults {
     }
 }
 
-/// How many arguments a function takes.
+/// The number of arguments of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArgumentRange {
-    /// Fewest.
+    /// Minimum.
     pub min: usize,
-    /// Most; `None` for any number.
+    /// Maximum; `None` for any number.
     pub max: Option<usize>,
 }
 

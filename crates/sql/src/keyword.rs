@@ -1,8 +1,8 @@
-//! The words that mean something, in any letter case.
+//! Keywords, case-insensitive.
 //!
-//! A word of [`Keyword`] cannot be the name of a source or an alias, but any word may follow a dot or be the name of a
-//! member in an object: nothing else could stand there. ALL, FIRST, LAST, RANK, ESCAPE and UDF mean something only in
-//! their place and are free elsewhere.
+//! A [`Keyword`] cannot be the name of a source or an alias, but any word may follow a dot or be the name of a member
+//! in an object, because nothing else is possible there. ALL, FIRST, LAST, RANK, ESCAPE and UDF are keywords only in
+//! their context and can be used as names elsewhere.
 
 macro_rules! keywords {
     ($($variant:ident = $word:literal,)*) => {
@@ -13,7 +13,7 @@ macro_rules! keywords {
         }
 
         impl Keyword {
-            /// The keyword that this word is, in any letter case.
+            /// The keyword of this word, case-insensitive.
             pub(crate) fn find(word: &str) -> Option<Keyword> {
                 $(if word.eq_ignore_ascii_case($word) {
                     return Some(Keyword::$variant);

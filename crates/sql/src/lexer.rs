@@ -1,7 +1,8 @@
 //! Text to tokens.
 //!
-//! Knows no grammar: a word is a word here, and carries which keyword it is, if any. Text that is no token becomes [`TokenKind::Invalid`] or an
-//! unclosed string, and the parser complains when it gets there, so that the first mistake of a text is the one told.
+//! Does not know the grammar: a token only stores which keyword it is, if any. Text that is no token becomes
+//! [`TokenKind::Invalid`] or an unclosed string. The parser reports it when it gets there, so that the first error in
+//! the text is the one reported.
 
 use crate::fault::Place;
 use crate::keyword::Keyword;
@@ -11,13 +12,12 @@ use logos::Logos;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token<'text> {
     pub(crate) kind: TokenKind,
-    /// Looked up once, since the parser asks at every turn.
+    /// Looked up once, because the parser checks it often.
     pub(crate) keyword: Option<Keyword>,
     pub(crate) text: &'text str,
     pub(crate) place: Place,
 }
 
-/// The kinds of tokens.
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
 #[logos(skip r"[ \t\r\n\x0B\x0C]+")]
 #[logos(skip(r"--[^\r\n]*", allow_greedy = true))]
@@ -37,7 +37,7 @@ pub(crate) enum TokenKind {
     #[regex(r#""([^"\\\x00-\x1F]|\\[^\x00-\x1F])*""#)]
     #[regex(r"'([^'\\\x00-\x1F]|\\[^\x00-\x1F])*'")]
     String,
-    /// Ends with its line, or where a control character stands.
+    /// Ends at the end of the line or at a control character.
     #[regex(r#""([^"\\\x00-\x1F]|\\[^\x00-\x1F])*\\?"#)]
     #[regex(r"'([^'\\\x00-\x1F]|\\[^\x00-\x1F])*\\?")]
     UnclosedString,
@@ -102,13 +102,13 @@ pub(crate) enum TokenKind {
     DoubleBar,
     #[token("~")]
     Tilde,
-    /// A sign that begins no token.
+    /// A character that starts no token.
     Invalid,
-    /// Behind the last token.
+    /// The end of the text.
     End,
 }
 
-/// All tokens of a text, the last being [`TokenKind::End`].
+/// All tokens of a text; the last is [`TokenKind::End`].
 pub(crate) fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let mut offsets = Offsets { text, bytes: 0, units: 0 };
@@ -124,7 +124,7 @@ pub(crate) fn tokens(text: &str) -> Vec<Token<'_>> {
     tokens
 }
 
-/// Turns rising byte offsets into offsets in UTF-16 units.
+/// Converts ascending byte offsets to offsets in UTF-16 units.
 struct Offsets<'text> {
     text: &'text str,
     bytes: usize,
@@ -134,7 +134,7 @@ struct Offsets<'text> {
 impl Offsets<'_> {
     fn at(&mut self, bytes: usize) -> u32 {
         let units: usize = self.text[self.bytes..bytes].chars().map(char::len_utf16).sum();
-        // Texts are bounded far below what 32 bits can count.
+        // The length of a text is limited far below 2^32.
         self.units += u32::try_from(units).unwrap_or(u32::MAX);
         self.bytes = bytes;
         self.units

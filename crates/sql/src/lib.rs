@@ -1,17 +1,17 @@
 //! The query language of the NoSQL API: text to syntax tree to [`plan::query::Query`], and the tree back to text.
 //!
-//! Pure. Trees are public, so that an API can rewrite them. Knows nothing of documents, indexes, partitions or the protocol a query came by. No input makes it panic or
-//! overflow the stack: every nesting is bounded before anything recurses.
+//! Pure. Trees are public, so that an API can rewrite them. Does not know documents, indexes, partitions or protocols.
+//! No input makes it panic or overflow the stack: every nesting is limited before a recursion.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `lexer`, `keyword`, `literal` | words, signs, strings and numbers |
+//! | `lexer`, `keyword`, `literal` | tokens, strings and numbers |
 //! | `ast` | the syntax tree, and constructors to build one by hand |
 //! | `parser` | text to tree, one file per clause |
 //! | `lower` | tree to plan: names, parameters, functions, the rules of grouping and ordering |
-//! | `print` | tree to text that reads back to the same tree |
-//! | `fault` | what can be wrong, with its place |
-//! | `limits` | the bounds |
+//! | `print` | tree to text that parses to the same tree |
+//! | `fault` | faults with their place |
+//! | `limits` | the limits |
 
 pub mod ast;
 mod fault;
@@ -28,22 +28,22 @@ pub use fault::{ArgumentRange, CountClause, FaultKind, Limit, Place, RankBar, Sq
 pub use lower::{aggregate_kind, holds_aggregate, name_of_source, output_names};
 pub use parameters::Parameters;
 
-/// Reads the text of a query.
+/// Parses the text of a query.
 pub fn parse(text: &str) -> Result<ast::Query, SqlFaults> {
     parser::parse(text).map_err(|fault| SqlFaults::from(*fault))
 }
 
-/// What a query wants: its names resolved, its parameters bound, its rules checked.
+/// Lowers a query to its plan: resolves names, binds parameters, checks the rules.
 pub fn lower(query: &ast::Query, parameters: &Parameters) -> Result<plan::query::Query, SqlFaults> {
     lower::lower(query, parameters)
 }
 
-/// Text that reads back to the same query.
+/// Prints a query; the text parses to the same query.
 pub fn print(query: &ast::Query) -> String {
     print::print(query)
 }
 
-/// Text of an expression alone.
+/// Prints an expression.
 pub fn print_expression(expression: &ast::Expression) -> String {
     print::print_expression(expression)
 }

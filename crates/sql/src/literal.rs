@@ -1,9 +1,9 @@
-//! Literals: the text of strings and numbers, both ways.
+//! Literals: parsing and printing strings and numbers.
 
 use crate::ast::Number;
 use std::fmt::Write;
 
-/// The string that a token in quotes stands for; nothing if an escape does not exist or is half a character.
+/// The string of a quoted token; `None` if an escape is invalid or is half a character.
 pub(crate) fn read_string(token: &str) -> Option<String> {
     let inside = token.get(1..token.len().checked_sub(1)?)?;
     let mut string = String::with_capacity(inside.len());
@@ -27,7 +27,7 @@ pub(crate) fn read_string(token: &str) -> Option<String> {
     Some(string)
 }
 
-/// What follows `\u`: four digits, and for a character beyond the first plane a second escape.
+/// What follows `\u`: four digits, and a second escape for a character outside the basic multilingual plane.
 fn read_unicode(characters: &mut std::str::Chars<'_>) -> Option<char> {
     let first = read_unit(characters)?;
     let mut units = vec![first];
@@ -47,9 +47,9 @@ fn read_unit(characters: &mut std::str::Chars<'_>) -> Option<u16> {
     })
 }
 
-/// The number that a token stands for; nothing if it is beyond the doubles.
+/// The number of a token; `None` if it is out of the range of doubles.
 ///
-/// Integers stay exact as far as 64 bits reach.
+/// Integers are exact up to 64 bits.
 pub(crate) fn read_number(token: &str) -> Option<Number> {
     if let Some(digits) = token.strip_prefix("0x").or_else(|| token.strip_prefix("0X")) {
         return match i64::from_str_radix(digits, 16) {
@@ -91,7 +91,7 @@ pub(crate) fn write_string(string: &str, out: &mut String) {
     out.push('"');
 }
 
-/// Writes a number so that it reads back as the same kind of number.
+/// Writes a number so that it parses to the same kind of number.
 pub(crate) fn write_number(number: Number, out: &mut String) {
     match number {
         Number::Integer(integer) => {

@@ -1,9 +1,9 @@
-//! The values that came beside a query's text.
+//! The parameters of a query.
 
 use std::collections::HashMap;
 use value::Value;
 
-/// Values by name; names carry their sign: `@limit`.
+/// Values by name; names include the `@`: `@limit`.
 #[derive(Clone, Debug, Default)]
 pub struct Parameters {
     values: HashMap<String, Value>,
@@ -15,14 +15,14 @@ impl Parameters {
         Parameters::default()
     }
 
-    /// The value of a name, if it has one.
+    /// The value of a name, if it exists.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.values.get(name)
     }
 }
 
 impl FromIterator<(String, Value)> for Parameters {
-    /// Of equal names the last counts.
+    /// If a name occurs twice, the last value wins.
     fn from_iter<I: IntoIterator<Item = (String, Value)>>(pairs: I) -> Parameters {
         Parameters { values: pairs.into_iter().collect() }
     }

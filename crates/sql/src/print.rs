@@ -1,7 +1,7 @@
-//! Syntax tree to text that reads back to the same tree.
+//! Syntax tree to text that parses to the same tree.
 //!
-//! Whatever has operators stands in brackets, strings in double quotes, and each clause of the outermost query on a line
-//! of its own. Letter case, spacing and comments of the original are gone.
+//! Everything with operators is put in brackets, strings in double quotes, and each clause of the outermost query on
+//! its own line. Letter case, spacing and comments of the original are lost.
 
 use crate::ast::{
     Collection, Count, CountValue, Expression, ExpressionKind, Number, OrderBy, Query, SelectList, Source,
@@ -105,7 +105,7 @@ impl Printer {
 
     fn count(&mut self, count: &Count) {
         match &count.value {
-            // A count is an integer, also one that is too large to be exact.
+            // A count is printed as an integer, even if it is too large to be exact.
             CountValue::Number(Number::Double(double)) => self.put(&format!("{double:.0}")),
             CountValue::Number(number @ Number::Integer(_)) => write_number(*number, &mut self.out),
             CountValue::Parameter(name) => self.put(name),
@@ -165,7 +165,7 @@ impl Printer {
         self.put(")");
     }
 
-    /// `.name`, or in square brackets if the name is no plain word.
+    /// `.name`, or in square brackets if the name is not a plain word.
     fn member(&mut self, name: &str) {
         if is_plain(name) {
             self.put(".");
@@ -177,8 +177,8 @@ impl Printer {
         }
     }
 
-    /// Writes what a member is taken of or a sign stands before: a number would swallow the dot, and two signs in a
-    /// row are a comment.
+    /// Writes the base of a member access or the operand of a sign, in brackets where necessary: a number would absorb
+    /// the dot, and two minus signs are a comment.
     fn base(&mut self, base: &Expression) {
         let is_signed = matches!(&base.kind, ExpressionKind::Unary(_, operand) if is_number(operand));
         if is_number(base) || is_signed {
@@ -297,7 +297,7 @@ impl Printer {
         self.put(name);
         self.in_brackets(|printer| {
             printer.list(", ", arguments, |printer, argument| {
-                // Alone between commas a place needs no brackets, whatever is put there.
+                // Between commas a placeholder needs no brackets, whatever replaces it.
                 if matches!(argument.kind, ExpressionKind::Placeholder(_)) {
                     printer.bare(&argument.kind);
                 } else {
@@ -308,7 +308,7 @@ impl Printer {
     }
 }
 
-/// Whether a name can stand behind a dot, also for readers who reserve keywords there.
+/// Whether a name can follow a dot, also for parsers that reserve keywords there.
 fn is_plain(name: &str) -> bool {
     let mut letters = name.chars();
     letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
@@ -316,7 +316,7 @@ fn is_plain(name: &str) -> bool {
         && Keyword::find(name).is_none()
 }
 
-/// Whether an expression needs brackets inside another. The sign of a number does not.
+/// Whether an expression needs brackets inside another. A signed number does not.
 fn has_operators(kind: &ExpressionKind) -> bool {
     match kind {
         ExpressionKind::Unary(UnaryOperator::Minus, operand) => !is_number(operand),

@@ -1,14 +1,14 @@
-//! Aggregates: what a range computes so that the parts of all ranges can be folded.
+//! Aggregates: the partial results of a range, so that the client can combine those of all ranges.
 //!
-//! `AVG` becomes sum and count. `MIN` and `MAX` come twice: with the count beside it a range without any value can be
-//! told from one whose least value is undefined.
+//! `AVG` becomes sum and count. `MIN` and `MAX` are returned twice: alone, and with a count that distinguishes a range
+//! without any value from one whose least value is undefined.
 
 use super::{Fold, Unmergeable};
 use plan::query::AggregateKind;
 use sql::ast::{Expression, ExpressionKind};
 use sql::{aggregate_kind, holds_aggregate};
 
-/// How an expression of the select list is folded; nothing if it has no aggregate in it.
+/// How an expression of the select list is combined; `None` if it contains no aggregate.
 pub(super) fn fold(expression: &Expression) -> Result<Option<(Fold, Expression)>, Unmergeable> {
     if let ExpressionKind::Call(name, arguments) = &expression.kind
         && let (Some(kind), [argument]) = (aggregate_kind(name), arguments.as_slice())

@@ -1,13 +1,13 @@
-//! TOP, OFFSET and LIMIT: a range gives as many rows as could be needed of it, the client counts.
+//! TOP, OFFSET and LIMIT: a range returns as many rows as could be needed from it, the client applies the counts.
 
 use super::{ClientPlan, Unmergeable};
 use sql::ast::{Count, OffsetLimit, Query};
 use sql::{CountClause, FaultKind};
 
-/// Largest count that clients can hold.
+/// Largest count that clients support.
 const CLIENT_COUNT_MAX: u64 = i32::MAX as u64;
 
-/// The counts of a query, its parameters filled in. TOP beside OFFSET LIMIT has become part of the limit.
+/// The counts of a query with parameters resolved. TOP with OFFSET LIMIT is already part of the limit.
 #[derive(Debug)]
 pub(super) struct Counts {
     pub(super) top: Option<u64>,
@@ -36,13 +36,13 @@ pub(super) fn counts(query: &Query, lowered: &plan::query::Query) -> Result<Coun
 }
 
 impl Counts {
-    /// Tells the client what to count.
+    /// Adds the counts that the client applies.
     pub(super) fn tell(&self, plan: &mut ClientPlan) {
         plan.top = self.top;
         (plan.offset, plan.limit) = self.offset_limit.unzip();
     }
 
-    /// Lets a range give the rows that the client will leave out, since they may be those of another range.
+    /// Makes a range also return the rows that the client will skip, because the skipped rows may be in another range.
     pub(super) fn widen(&self, query: &mut Query) {
         if let Some((offset, limit)) = self.offset_limit {
             let limit = u32::try_from(offset + limit).unwrap_or(u32::MAX);
@@ -52,7 +52,7 @@ impl Counts {
     }
 }
 
-/// Removes the counts from the text: what is counted exists only after the client has folded.
+/// Removes the counts from the text: they apply to the rows that the client has combined.
 pub(super) fn take_out(query: &mut Query) {
     query.select.top = None;
     query.offset_limit = None;

@@ -1,9 +1,9 @@
-//! Whether equal rows of an ordered query come one behind the other.
+//! Whether equal rows of an ordered query are adjacent.
 
 use super::Distinct;
 use sql::ast::{Expression, Query, SelectList, SortKey};
 
-/// They do if the order is by exactly what is selected; else the client must remember all rows.
+/// They are if the order is by exactly the selected values; otherwise the client must remember all rows.
 pub(super) fn kind(query: &Query, keys: &[SortKey]) -> Distinct {
     if !query.select.distinct {
         return Distinct::None;

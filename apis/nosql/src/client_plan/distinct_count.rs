@@ -1,7 +1,7 @@
 //! The number of distinct rows: `SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE c.x FROM c)`.
 //!
-//! Counts of ranges cannot be added, since a row may be in several. So the ranges give the distinct rows and the
-//! client counts what is left of them.
+//! Counts of ranges cannot be added, because a row may be in several ranges. So the ranges return the distinct rows and
+//! the client counts them after removing duplicates.
 
 use super::{ClientPlan, Distinct, count, selects_value};
 use sql::ast::{Collection, Expression, ExpressionKind, Query, SelectList};
@@ -41,7 +41,7 @@ pub(super) fn plan(query: &Query, counts: &count::Counts) -> Option<ClientPlan> 
     Some(plan)
 }
 
-/// Whether this is the count of something that every row has.
+/// Whether this counts something that every row has.
 fn counts_rows(expression: &Expression) -> bool {
     let ExpressionKind::Call(name, arguments) = &expression.kind else {
         return false;

@@ -1,4 +1,4 @@
-//! What a client must be able to do to join the answers of ranges, in the words by which clients say so.
+//! The features that a client needs to merge the answers of ranges, by the names that clients use.
 
 use super::{ClientPlan, Distinct, Fold};
 

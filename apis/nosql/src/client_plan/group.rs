@@ -1,4 +1,4 @@
-//! GROUP BY, and aggregates of all rows: each row carries the keys of its group and parts to be folded.
+//! GROUP BY, and aggregates of all rows: each row contains the keys of its group and partial results.
 //!
 //! ```sql
 //! SELECT [{"item": c.team}] AS groupByItems, {"team": c.team, "n": {"item": COUNT(1)}} AS payload
@@ -23,7 +23,7 @@ pub(super) fn plan(query: &Query, counts: &count::Counts) -> Result<ClientPlan, 
     let payload = payload(query, &mut plan)?;
     let mut text = query.clone();
     count::take_out(&mut text);
-    // All rows are one then: there is nothing to order, and nothing that could be there twice.
+    // The result is one row then: there is nothing to order and there are no duplicates.
     text.order_by = None;
     text.select.distinct = false;
     text.select.list = match (is_grouped, &query.select.list) {
@@ -43,7 +43,7 @@ pub(super) fn plan(query: &Query, counts: &count::Counts) -> Result<ClientPlan, 
     Ok(plan)
 }
 
-/// What is folded, and how.
+/// The partial results and how they are combined.
 fn payload(query: &Query, plan: &mut ClientPlan) -> Result<Expression, Unmergeable> {
     match &query.select.list {
         SelectList::Value(value) => {
@@ -65,7 +65,7 @@ fn payload(query: &Query, plan: &mut ClientPlan) -> Result<Expression, Unmergeab
             }
             Ok(Expression::object(members))
         }
-        // A star is not allowed with groups, and has no aggregates.
+        // A star is not allowed with groups, and contains no aggregates.
         SelectList::Star(_) => Err(Unmergeable::Composition),
     }
 }

@@ -8,8 +8,8 @@
 //! ORDER BY <score> DESC
 //! ```
 //!
-//! How rare a word is can only be said of all ranges together. So the client adds up the statistics of the ranges and puts
-//! them into the scores before it asks for rows.
+//! The frequency of a word is only known over all ranges. So the client adds up the statistics of the ranges and puts
+//! them into the scores before it requests rows.
 
 use super::literal::literal;
 use super::{ClientPlan, OrderKey, count, order, root_name, selects_value};
@@ -20,27 +20,27 @@ use sql::ast::{
 };
 use value::Value;
 
-/// Fewest rows that are asked of a range for each score: ranks are only fair if enough rows are ranked.
+/// Minimum number of rows per range and score: fused ranks are only meaningful if enough rows are ranked.
 const ROWS_MIN: u64 = 120;
-/// How many times the rows of the result are asked for.
+/// Number of requested rows relative to the rows of the result.
 const ROWS_FACTOR: u64 = 2;
-/// What a document scores that has no vector.
+/// The score of a document without a vector.
 const LEAST_SCORE: f64 = -1.79769e308;
-/// What a document scores whose text has none of the words.
+/// The score of a document whose text contains none of the words.
 const NO_SCORE: i64 = -1;
 
-/// What a client does with a query that is ordered by rank.
+/// What a client does with a query that has ORDER BY RANK.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct HybridPlan {
-    /// Counts documents, words and hits of a range; nothing if no score needs them.
+    /// Counts documents, words and hits of a range; `None` if no score needs them.
     pub(crate) statistics: Option<Query>,
     /// A query for each score.
     pub(crate) components: Vec<ClientPlan>,
-    /// How much each score counts; empty if all count the same.
+    /// The weight of each score; empty if all are equal.
     pub(crate) weights: Vec<f64>,
-    /// Rows that are left out at the beginning.
+    /// Number of rows to skip.
     pub(crate) skip: Option<u64>,
-    /// Most rows behind those.
+    /// Maximum number of rows after those.
     pub(crate) take: Option<u64>,
 }
 
@@ -55,7 +55,7 @@ impl HybridPlan {
     }
 }
 
-/// What a client must know of a query that is ordered by rank; nothing if it is not.
+/// The client plan of a query with ORDER BY RANK; `None` for any other query.
 pub(crate) fn hybrid_plan(query: &Query, lowered: &plan::query::Query) -> Option<HybridPlan> {
     let Order::Rank(ranking) = &lowered.order else {
         return None;
@@ -85,14 +85,14 @@ pub(crate) fn hybrid_plan(query: &Query, lowered: &plan::query::Query) -> Option
     })
 }
 
-/// The scores of a query and what they count.
+/// The scores of a query and the statistics that they need.
 #[derive(Default)]
 struct Scores {
-    /// Each score, larger is better.
+    /// The scores; larger is better.
     scores: Vec<Expression>,
-    /// The scores, with what stands for undefined.
+    /// The scores, with a default for undefined.
     defined: Vec<Expression>,
-    /// What the text scores need, one for each.
+    /// The statistics for the text scores, one for each.
     statistics: Vec<Expression>,
 }
 
@@ -115,7 +115,7 @@ impl Scores {
         Some(())
     }
 
-    /// `_FullTextScore(path, [words], documents, words in all, [hits])`
+    /// `_FullTextScore(path, [words], documents, total words, [hits])`
     fn text_score(&mut self, path: &Expression, values: &[plan::query::Expression]) -> Option<Expression> {
         let words = words_of(values.get(1..)?)?;
         let hits = words.iter().map(|word| {
@@ -142,7 +142,7 @@ impl Scores {
     }
 }
 
-/// The words to look for: one by one, or in an array.
+/// The words to search for: separate arguments, or one array.
 fn words_of(values: &[plan::query::Expression]) -> Option<Vec<Expression>> {
     let mut words = Vec::new();
     for value in values {
@@ -179,7 +179,7 @@ fn statistics(query: &Query, scores: &Scores) -> Query {
     statistics
 }
 
-/// The rows of a range with the best of one score.
+/// The rows of a range with the best values of one score.
 fn component(
     query: &Query,
     score: &Expression,

@@ -1,10 +1,10 @@
-//! Values as they would be written in a query.
+//! Values as literals of a query.
 
 use plan::query::UnaryOperator;
 use sql::ast::{Expression, ExpressionKind, Number};
 use value::Value;
 
-/// A value as it would be written. What JSON cannot hold cannot be written.
+/// A value as a literal; `None` if JSON cannot represent it.
 pub(super) fn literal(value: &Value) -> Option<Expression> {
     let kind = match value {
         Value::Null => ExpressionKind::Null,

@@ -1,20 +1,20 @@
-//! What a client that joins the answers of several ranges must know: a query for each range, and what to do with the
-//! rows that come back.
+//! Client plans: for clients that merge the answers of several ranges, the query for each range and how to combine the
+//! rows.
 //!
 //! The forms are a protocol: clients look for `orderByItems`, `groupByItems` and `payload` in the rows of a rewritten
-//! query. Knows nothing of keys and ranges; whether a query stays inside one logical partition is told by the caller.
+//! query. Does not know keys and ranges; the caller says whether a query stays inside one logical partition.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `order` | rows with their sort values, and a place for the client's filter |
+//! | `order` | rows with their sort values, and a placeholder for the client's filter |
 //! | `aggregate` | partial aggregates |
 //! | `group` | groups with their keys |
-//! | `distinct` | whether equal rows come one behind the other |
-//! | `count` | TOP, OFFSET and LIMIT, which only the client can count |
+//! | `distinct` | whether equal rows are adjacent |
+//! | `count` | TOP, OFFSET and LIMIT, which only the client can apply |
 //! | `distinct_count` | the number of distinct rows |
 //! | `hybrid` | a query for each score of an order by rank |
-//! | `resume` | going on behind a row |
-//! | `feature` | what a client must be able to do |
+//! | `resume` | resuming after a row |
+//! | `feature` | the features that a client needs |
 
 mod aggregate;
 mod count;
@@ -41,41 +41,40 @@ use thiserror::Error;
 /// What a client does with the rows of all ranges.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ClientPlan {
-    /// The query for each range; nothing if the query can be sent as it is.
+    /// The query for each range; `None` if the query can be sent unchanged.
     pub(crate) rewritten: Option<Query>,
-    /// How equal rows become one.
+    /// How duplicates are removed.
     pub(crate) distinct: Distinct,
-    /// Most rows.
     pub(crate) top: Option<u64>,
-    /// Rows that are left out at the beginning.
+    /// Number of rows to skip.
     pub(crate) offset: Option<u64>,
-    /// Most rows behind those.
+    /// Maximum number of rows after those.
     pub(crate) limit: Option<u64>,
     /// How rows are merged.
     pub(crate) order: Vec<OrderKey>,
-    /// Whether rows of a range come in no useful order: the client must read all of them.
+    /// Whether the rows of a range have no useful order: the client must read all of them.
     pub(crate) is_order_unstable: bool,
-    /// What rows are grouped by, as text.
+    /// The group keys as text.
     pub(crate) group_keys: Vec<String>,
-    /// The aggregate that is the whole result, if it is one.
+    /// The aggregate that is the whole result, if there is one.
     pub(crate) aggregates: Vec<Fold>,
-    /// The members of a folded row and how each is folded; nothing keeps the first.
+    /// The members of a combined row and how each is combined; `None` keeps the first value.
     pub(crate) columns: Vec<(String, Option<Fold>)>,
-    /// Whether a row is a value and no object of named columns.
+    /// Whether a row is a single value instead of an object with named columns.
     pub(crate) selects_value: bool,
-    /// Whether the rows are only counted, and the name of the count; empty if the count is the whole result.
+    /// Set if the rows are only counted: the name of the count; empty if the count is the whole result.
     pub(crate) distinct_count: Option<String>,
 }
 
-/// How equal rows become one.
+/// How duplicates are removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Distinct {
-    /// They stay.
+    /// They are kept.
     #[default]
     None,
-    /// They come one behind the other.
+    /// Equal rows are adjacent.
     Ordered,
-    /// They may be anywhere.
+    /// Equal rows may be anywhere.
     Unordered,
 }
 
@@ -84,11 +83,11 @@ pub(crate) enum Distinct {
 pub(crate) struct OrderKey {
     /// The key as text.
     pub(crate) expression: String,
-    /// Whether the largest comes first.
+    /// Whether the order is descending.
     pub(crate) descending: bool,
 }
 
-/// How partial results become one.
+/// How partial results are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // named after what they compute
 pub(crate) enum Fold {
@@ -118,33 +117,33 @@ impl Fold {
     }
 }
 
-/// How far a query reaches.
+/// The extent of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// One logical partition, which lives in one range.
+    /// One logical partition, which is in one range.
     OneKey,
     /// Any number of ranges.
     Ranges,
 }
 
-/// A query whose partial results no client can join.
+/// A query whose partial results no client can merge.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub(crate) enum Unmergeable {
     /// An aggregate that is a part of a larger expression.
     #[error("Compositions of aggregates and other expressions are not allowed.")]
     Composition,
-    /// Groups of which equal ones are given once.
+    /// DISTINCT with GROUP BY.
     #[error("DISTINCT with a GROUP BY clause is only possible within one partition key.")]
     DistinctGroups,
-    /// Groups, aggregates or distinct rows in a subquery over the container.
+    /// Groups, aggregates or DISTINCT in a subquery over the container.
     #[error(
         "A subquery in the FROM clause that groups, aggregates or is DISTINCT is only possible within one partition key."
     )]
     FoldedSource,
-    /// Ranks, which have a plan of another kind.
+    /// ORDER BY RANK, which has another kind of plan.
     #[error("The scores of an ORDER BY RANK clause must be calls with constant words.")]
     Rank,
-    /// A count that clients cannot hold.
+    /// A count that clients do not support.
     #[error("{0}")]
     Count(SqlFaults),
 }
@@ -155,9 +154,9 @@ impl Unmergeable {
     }
 }
 
-/// What a client must know of a query and its plan.
+/// The client plan of a query.
 ///
-/// `is_similarity` tells for a sort key that is a call of `VectorDistance`, by its position, whether larger is nearer.
+/// `is_similarity` says for a sort key that is a call of `VectorDistance`, by its position, whether larger is nearer.
 pub(crate) fn client_plan(
     query: &Query,
     lowered: &plan::query::Query,
@@ -167,7 +166,7 @@ pub(crate) fn client_plan(
     let counts = count::counts(query, lowered)?;
     match (rewritten(query, lowered, &counts, extent, is_similarity), extent) {
         (Ok(plan), Extent::OneKey | Extent::Ranges) => Ok(plan),
-        // One partition can answer whatever it is.
+        // One partition can answer any query.
         (Err(_), Extent::OneKey) => Ok(passed(query, &counts)),
         (Err(fault), Extent::Ranges) => Err(fault),
     }
@@ -199,12 +198,12 @@ fn rewritten(
     }
 }
 
-/// The rows of one range are the result: the query is sent as it is.
+/// The rows of one range are the result: the query is sent unchanged.
 fn passed(query: &Query, counts: &count::Counts) -> ClientPlan {
     ClientPlan { top: counts.top, selects_value: selects_value(query), ..ClientPlan::default() }
 }
 
-/// Neither order nor folding: rows of one range behind those of another.
+/// Neither order nor combination: the rows of the ranges are concatenated.
 fn plain(query: &Query, counts: &count::Counts) -> ClientPlan {
     let mut plan = ClientPlan { selects_value: selects_value(query), ..ClientPlan::default() };
     counts.tell(&mut plan);
@@ -226,7 +225,7 @@ fn selects_value(query: &Query) -> bool {
     }
 }
 
-/// Whether rows of several documents become one row of this source.
+/// Whether this source combines rows of several documents.
 fn folds(source: &Source) -> bool {
     match source {
         Source::Rows(query) | Source::RowElements(query) => {

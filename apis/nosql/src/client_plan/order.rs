@@ -1,4 +1,4 @@
-//! ORDER BY: each row carries its sort values and the RID of its document beside what was selected.
+//! ORDER BY: each row contains its sort values and the RID of its document in addition to the selected value.
 //!
 //! ```sql
 //! SELECT c._rid, [{"item": c.v}] AS orderByItems, c AS payload
@@ -7,13 +7,13 @@
 //! ORDER BY c.v
 //! ```
 //!
-//! The client puts `true` into the place for its filter, or where it wants to go on.
+//! The client replaces the placeholder by `true`, or by the condition for the rows where it resumes.
 
 use super::{ClientPlan, OrderKey, count, distinct, root_name, selects_value};
 use sql::ast::{Expression, ExpressionKind, OrderBy, Query, SelectItem, SelectList, SortKey};
 use sql::output_names;
 
-/// What clients replace by a condition.
+/// The placeholder that clients replace by a condition.
 const FILTER: &str = "documentdb-formattableorderbyquery-filter";
 
 pub(super) fn plan(
@@ -62,7 +62,7 @@ pub(super) fn rewritten(query: &Query, keys: &[SortKey]) -> Query {
     let payload = match &query.select.list {
         SelectList::Star(_) => root.clone(),
         SelectList::Value(value) => {
-            // A row without a value is no row of the result.
+            // A row without a value is not part of the result.
             filter = both(filter, Expression::call("IS_DEFINED", vec![value.clone()]));
             value.clone()
         }
@@ -81,7 +81,7 @@ pub(super) fn rewritten(query: &Query, keys: &[SortKey]) -> Query {
     text
 }
 
-/// `first AND second`, in brackets of its own: a chain may have as many members as a chain can have.
+/// `first AND second` as a chain of its own: each part may already be a chain of the maximum length.
 fn both(first: Expression, second: Expression) -> Expression {
     Expression::new(ExpressionKind::And(vec![first, second]))
 }

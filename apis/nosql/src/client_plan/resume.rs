@@ -1,7 +1,7 @@
-//! Going on behind a row of an ordered query: what a client that joins ranges says instead of a filter of its own.
+//! Resuming after a row of an ordered query: sent by clients that merge ranges, instead of their own filter.
 //!
-//! The client names the sort values of the last row that it gave out, and perhaps its document. What it names becomes a
-//! condition: later in the order by the first key, or equal there and later by the next, and so on to the document.
+//! The client sends the sort values of the last row that it returned, and optionally its document. They become a
+//! condition: later by the first key, or equal there and later by the next key, and so on up to the document.
 
 use super::literal::literal;
 use super::root_name;
@@ -9,21 +9,21 @@ use plan::query::{BinaryOperator, UnaryOperator};
 use sql::ast::{Expression, ExpressionKind, OrderBy, Query, SortKey};
 use value::{Kind, Value};
 
-/// A place in an order.
+/// A position in an order.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ResumePoint {
-    /// The sort values; nothing for undefined.
+    /// The sort values; `None` for undefined.
     pub(crate) values: Vec<Option<Value>>,
-    /// The number of the document among those with equal sort values; nothing for all of them.
+    /// The number of the document among those with equal sort values; `None` for all of them.
     pub(crate) number: Option<u64>,
-    /// Whether what is at the place itself is left out.
+    /// Whether the row at the position itself is excluded.
     pub(crate) is_excluded: bool,
 }
 
-/// The functions that tell kinds of values, in the order of the kinds; undefined comes before all of them.
+/// The functions that test the kind of a value, in the order of the kinds; undefined is before all of them.
 const KINDS: [&str; 6] = ["IS_NULL", "IS_BOOL", "IS_NUMBER", "IS_STRING", "IS_ARRAY", "IS_OBJECT"];
 
-/// The query from a place on; nothing if it has no order that the place could be in.
+/// The query from a position on; `None` if the query has no order that fits the position.
 pub(crate) fn resumed(query: &Query, point: &ResumePoint) -> Option<Query> {
     let Some(OrderBy::Keys(keys)) = &query.order_by else {
         return None;
@@ -69,7 +69,7 @@ fn same(key: &SortKey, value: Option<&Value>) -> Option<Expression> {
     })
 }
 
-/// Whether a row comes behind this value: in its kind, or in a kind behind it.
+/// Whether a row comes after this value: later within its kind, or of a later kind.
 fn later(key: &SortKey, value: Option<&Value>) -> Option<Expression> {
     let is = |function: &&str| Expression::call(*function, vec![key.expression.clone()]);
     let Some(value) = value else {
@@ -97,8 +97,7 @@ fn later(key: &SortKey, value: Option<&Value>) -> Option<Expression> {
     })
 }
 
-/// Whether a row with equal sort values is wanted. Documents come by number, the other way round where the first key is
-/// descending.
+/// Whether a row with equal sort values is included. Documents are ordered by number, descending if the first key is.
 fn at_place(query: &Query, keys: &[SortKey], point: &ResumePoint) -> Option<Expression> {
     let Some(number) = point.number else {
         return Some(Expression::new(ExpressionKind::Boolean(!point.is_excluded)));
@@ -125,7 +124,7 @@ fn compared(key: &SortKey, operator: BinaryOperator, value: &Value) -> Option<Ex
     Some(Expression::new(ExpressionKind::Binary(operator, Box::new(key.expression.clone()), Box::new(value))))
 }
 
-/// The place of a value's kind among [`KINDS`]. Arrays and objects are no places: clients name them by a hash.
+/// The index of a value's kind in [`KINDS`]. Arrays and objects are not supported: clients send a hash of them.
 fn rank(value: &Value) -> Option<usize> {
     match value.kind() {
         Kind::Null => Some(0),

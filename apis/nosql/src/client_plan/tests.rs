@@ -1,9 +1,9 @@
-//! Runs the text files of `tests-data/query-plans`: a query and what a client must know to join the ranges' answers.
+//! Runs the text files of `tests-data/query-plans`: a query and its client plan.
 //!
 //! A case is a few lines: `key` if the query stays inside one partition key, `@name = JSON` for parameters, the query,
 //! a line `=>`, and the expected text up to the next empty line: the rewritten query, or `as it is`, and what differs
-//! from a plan that joins nothing. Lines that begin with `#` are comments. To write the expected texts anew, for review
-//! as a difference, run the test with `UPDATE_EXPECTED=1`.
+//! from a plan that merges nothing. Lines that begin with `#` are comments. To rewrite the expected texts, for review
+//! as a diff, run the test with `UPDATE_EXPECTED=1`.
 
 use super::{ClientPlan, Distinct, Extent, Fold, Unmergeable, client_plan, hybrid_plan};
 use crate::faults::text_errors;
@@ -45,7 +45,7 @@ fn every_plan_is_the_expected_one() {
     assert!(count >= CASES_MIN, "{count} cases");
 }
 
-/// The plan of a case, or why there is none.
+/// The plan of a case, or the reason why there is none.
 fn shown(input: &str) -> String {
     let mut extent = Extent::Ranges;
     let mut parameters = Vec::new();
@@ -88,14 +88,14 @@ fn shown(input: &str) -> String {
     }
 }
 
-/// In these cases vectors at `c.e` are compared by their distance, all others by likeness.
+/// In these cases vectors at `c.e` have a distance, all others a similarity.
 fn is_similarity(query: &Query, position: usize) -> bool {
     let Order::Keys(keys) = &query.order else { return false };
     let Expression::Call(_, arguments) = &keys[position].expression else { return false };
     arguments[0].document_path().is_none_or(|path| path.last() != Some(&"e"))
 }
 
-/// A rewritten query must be one that the server takes back, whatever the client puts into it.
+/// The server must accept a rewritten query, whatever the client puts into it.
 fn check_text(plan: &ClientPlan, parameters: &Parameters) {
     let Some(rewritten) = &plan.rewritten else { return };
     let text = sql::print(rewritten);

@@ -1,4 +1,4 @@
-//! The text of a refusal: the service's own sentence where it has one that is known, else that of the fault.
+//! The text of a refusal: the service's own message if it is known, otherwise that of the fault.
 
 use super::query_text::{code, sentence};
 use super::{NosqlFault, NosqlQueryFault, Refusal, wire};
@@ -8,17 +8,17 @@ use crate::wire::{headers, json, names};
 use model::{AccessFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, RequestFault};
 use sql::SqlFaults;
 
-/// Longest message in characters: what a client sent is quoted in it, and need not come back whole.
+/// Longest message in characters: it quotes what the client sent, which need not be returned completely.
 const MESSAGE_CHARS_MAX: usize = 1024;
-/// The same for each error of a query's text; there are at most twenty.
+/// The same for each error of a query text; there are at most twenty.
 const TEXT_ERROR_CHARS_MAX: usize = 400;
 
-/// The body of a refusal. The details of our own bugs stay in the log, found by the activity id.
+/// The body of a refusal. Details of internal errors are only logged, with the activity id.
 pub(crate) fn body(refusal: &Refusal, activity: &ActivityId) -> Vec<u8> {
     let fault = &refusal.fault;
     let (_, _, status_text) = wire(fault);
     let mut message = match fault {
-        // Each error is shortened for itself.
+        // Each error is shortened separately.
         NosqlFault::Query(NosqlQueryFault::Text(faults)) => text_errors(faults),
         NosqlFault::Core(fault) => shortened(core(fault), MESSAGE_CHARS_MAX),
         NosqlFault::Route(_) | NosqlFault::Credential(_) | NosqlFault::Wire(_) | NosqlFault::Query(_) => {
@@ -144,7 +144,7 @@ fn limit(fault: &LimitFault) -> String {
     }
 }
 
-/// What is wrong with the text of a query: JSON inside the message, as the service has it and editors read it.
+/// The errors of a query text: JSON inside the message, as in the service; editors parse it.
 pub(crate) fn text_errors(faults: &SqlFaults) -> String {
     let errors = faults.0.iter().map(|fault| {
         serde_json::json!({

@@ -1,8 +1,7 @@
-//! Everything that this API can refuse: the faults of the core, and its own about paths, credentials, headers and
-//! bodies.
+//! All faults of this API: those of the core, and its own about paths, credentials, headers and bodies.
 //!
-//! [`status`] gives each its status and substatus, [`message`] its text; [`query_text`] has the codes and texts of faults
-//! in queries.
+//! [`status`] maps each fault to status and substatus, [`message`] to its text; [`query_text`] has the codes and texts
+//! of faults in queries.
 
 mod message;
 mod query_text;
@@ -28,21 +27,21 @@ pub(crate) enum NosqlFault {
     /// A fault of the core.
     #[error(transparent)]
     Core(#[from] Fault),
-    /// The path or the verb leads nowhere.
+    /// The path or the verb is unknown.
     #[error(transparent)]
     Route(#[from] RouteFault),
-    /// The `authorization` header or the date shows nobody.
+    /// The `authorization` header or the date authenticates no caller.
     #[error(transparent)]
     Credential(#[from] CredentialFault),
-    /// A header or the body cannot be understood.
+    /// A header or the body is invalid.
     #[error(transparent)]
     Wire(#[from] WireFault),
-    /// A query that cannot be answered as it was sent.
+    /// A query that cannot be answered as sent.
     #[error(transparent)]
     Query(#[from] NosqlQueryFault),
 }
 
-/// A path or verb that no resource has.
+/// A path or verb that does not exist.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub(crate) enum RouteFault {
     #[error("no resource has the path \"{path}\"")]
@@ -51,14 +50,14 @@ pub(crate) enum RouteFault {
     Verb { verb: String },
 }
 
-/// A credential that is absent, cannot be read, or was not made with a key of the account.
+/// A credential that is absent, cannot be parsed, or was not created with a key of the account.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub(crate) enum CredentialFault {
     #[error("Required Header authorization is missing. Ensure a valid Authorization token is passed.")]
     Missing,
     #[error("the authorization header is malformed: {reason}")]
     Malformed { reason: &'static str },
-    /// No key makes this signature. The string to sign helps its sender and reveals nothing else.
+    /// No key of the account produces this signature. The string to sign helps the sender and reveals nothing else.
     #[error(
         "The input authorization token can't serve the request. Please check that the expected payload is built as \
          per the protocol, and check the key being used. Server used the following payload to sign: '{payload}'"
@@ -73,13 +72,13 @@ pub(crate) enum CredentialFault {
     DateOutOfWindow { date: String, server_time: String, skew_seconds: u64, window_seconds: u64 },
 }
 
-/// A header or body of the wrong form.
+/// An invalid header or body.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub(crate) enum WireFault {
     /// The body is not JSON, or not JSON that can be stored.
     #[error("the request body is not valid JSON: {reason}")]
     Json { reason: String },
-    /// The body is JSON of the wrong shape.
+    /// The body is JSON of the wrong form.
     #[error("the request body is invalid: {reason}")]
     Body { reason: String },
     #[error("the header \"{name}\" has the invalid value \"{value}\": {reason}")]
@@ -88,12 +87,12 @@ pub(crate) enum WireFault {
     PartitionKey { text: String, reason: &'static str },
     #[error("the session token \"{text}\" is invalid")]
     SessionToken { text: String },
-    /// The container was created again since the client looked.
+    /// The container was deleted and created again since the client read it.
     #[error("the container's resource id is \"{actual}\", the request was meant for \"{intended}\"")]
     ContainerChanged { intended: String, actual: String },
     #[error("the consistency level \"{asked}\" is stronger than the account's level \"{offered}\"")]
     ConsistencyTooStrong { asked: String, offered: &'static str },
-    /// Part of the protocol, and not built.
+    /// Part of the protocol, but not implemented.
     #[error("{feature} is not supported")]
     NotSupported { feature: String },
 }
@@ -103,7 +102,7 @@ pub(crate) enum WireFault {
 pub(crate) enum NosqlQueryFault {
     #[error("the query text is invalid: {}", first(.0))]
     Text(SqlFaults),
-    /// The query goes over all partitions and the request does not allow that.
+    /// The query covers all partitions and the request does not allow that.
     #[error(
         "Cross partition query is required but disabled. Please set x-ms-documentdb-query-enablecrosspartition to \
          true, specify x-ms-documentdb-partitionkey, or revise your query to avoid this exception."
@@ -112,7 +111,7 @@ pub(crate) enum NosqlQueryFault {
     /// No client can merge the partial results.
     #[error("the query cannot be evaluated: {0}")]
     Unmergeable(Unmergeable),
-    /// The client cannot merge what this query needs merged.
+    /// The client lacks features to merge the results of this query.
     #[error("the query needs features that the client does not support: {}", .missing.join(", "))]
     FeaturesMissing { missing: Vec<&'static str> },
 }
@@ -121,7 +120,7 @@ fn first(faults: &SqlFaults) -> String {
     faults.0.first().map(|fault| query_text::sentence(&fault.kind)).unwrap_or_default()
 }
 
-/// Families of core faults become faults of this API in one step, so that `?` takes them.
+/// Conversions from the fault families of the core, so that `?` accepts them.
 macro_rules! from_families {
     ($($family:ident),+) => {
         $(impl From<$family> for NosqlFault {
@@ -144,7 +143,7 @@ from_families!(
 );
 
 impl NosqlFault {
-    /// When to try again, if that may help.
+    /// When to retry, if a retry may succeed.
     pub(crate) fn retry_after_ms(&self) -> Option<u64> {
         match self {
             NosqlFault::Core(Fault::Limit(limit)) => limit.retry_after_ms(),
@@ -166,11 +165,11 @@ impl NosqlFault {
     }
 }
 
-/// A refused request on its way to the client.
+/// A refused request, before it becomes an answer.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) fault: NosqlFault,
-    /// What finding out cost.
+    /// The charge of the refusal.
     pub(crate) charge: Charge,
 }
 
@@ -179,7 +178,7 @@ impl<F: Into<NosqlFault>> From<F> for Refusal {
         let fault = fault.into();
         let charge = match &fault {
             NosqlFault::Core(fault) => refusal_charge(fault),
-            // A caller who is nobody is not charged.
+            // An unauthenticated caller is not charged.
             NosqlFault::Credential(_) => Charge::NONE,
             NosqlFault::Route(_) | NosqlFault::Wire(_) | NosqlFault::Query(_) => Charge::MINIMUM,
         };

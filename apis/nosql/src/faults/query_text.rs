@@ -1,14 +1,14 @@
-//! Faults of query texts as the service words them: code and sentence of each.
+//! Codes and texts of faults in queries, as in the service.
 //!
-//! Seen from the service, code and sentence: `SC1001` near a token, `SC2001`, `SC2005` (the suggestion is ours),
-//! `SC2040`, `SC2050`, `SC2102` and `2206`. Of `SC2041`, `SC2060` to `SC2062`, `SC2101`, `SC2202` to `SC2204`, `SC2213`,
+//! Code and text observed at the service: `SC1001` near a token, `SC2001`, `SC2005` (the suggestion is ours), `SC2040`,
+//! `SC2050`, `SC2102` and `2206`. Of `SC2041`, `SC2060` to `SC2062`, `SC2101`, `SC2202` to `SC2204`, `SC2213`,
 //! `SC2221`, `SC2223` to `SC2225`, `SC2228`, `SC2229`, `SC2240`, `SC2990` and `SC3005` the code and its meaning are
-//! known, the sentences are unverified, and so is the range of `SC2213`. All other codes are unverified too.
+//! known; the texts are unverified, and so is the range of `SC2213`. All other codes are unverified too.
 
 use sql::limits::{COUNT_MAX, TEXT_BYTES_MAX};
 use sql::{CountClause, FaultKind, Limit, RankBar};
 
-/// The service's code of a fault, or ours where it has none that is known.
+/// The service's code of a fault, or ours if none is known.
 pub(crate) fn code(kind: &FaultKind) -> &'static str {
     match kind {
         FaultKind::Syntax { .. } | FaultKind::UnexpectedEnd => "SC1001",
@@ -61,7 +61,7 @@ pub(crate) fn code(kind: &FaultKind) -> &'static str {
     }
 }
 
-/// The service's sentence about a fault, or ours where it has none that is known.
+/// The service's text of a fault, or ours if none is known.
 pub(crate) fn sentence(kind: &FaultKind) -> String {
     match kind {
         FaultKind::Syntax { near } => format!("Syntax error, incorrect syntax near '{near}'."),
@@ -141,10 +141,10 @@ pub(crate) fn sentence(kind: &FaultKind) -> String {
 
 #[cfg(test)]
 mod tests {
-    //! Runs the text files of `tests-data/query-faults`: a query and what a client is told about it.
+    //! Runs the text files of `tests-data/query-faults`: a query and the faults that a client receives.
     //!
     //! A case is a few lines that begin with `@name = JSON` for parameters, the query, a line `=>`, and a line for each
-    //! fault: code, place and sentence. To write the expected texts again, for review as a difference, run the test with
+    //! fault: code, place and text. To rewrite the expected texts, for review as a diff, run the test with
     //! `UPDATE_EXPECTED=1`.
 
     use super::*;

@@ -1,7 +1,7 @@
 //! Status, substatus and code text of every fault.
 //!
-//! The one place where faults meet HTTP. SDKs branch on the pair of status and substatus, so each pair here is chosen
-//! for what they then do.
+//! The only place that maps faults to HTTP. SDKs branch on the pair of status and substatus, so each pair is chosen for
+//! what they do with it.
 
 use super::{CredentialFault, NosqlFault, NosqlQueryFault, RouteFault, WireFault};
 use http::StatusCode;
@@ -70,7 +70,7 @@ fn core(fault: &Fault) -> (StatusCode, u32) {
     }
 }
 
-/// One substatus makes a client read the container again and retry.
+/// One of the substatuses makes a client read the container again and retry.
 fn request_substatus(fault: &RequestFault) -> u32 {
     match fault {
         RequestFault::PartitionKeyMismatch => 1001,
@@ -100,7 +100,7 @@ fn access_status(fault: &AccessFault) -> StatusCode {
     }
 }
 
-/// Only about tokens of identity providers clients are told more than the status.
+/// Only faults about bearer tokens and roles have a substatus.
 fn access_substatus(fault: &AccessFault) -> u32 {
     match fault {
         AccessFault::Bearer(fault) => match fault {
@@ -138,7 +138,7 @@ fn limit(fault: &LimitFault) -> (StatusCode, u32) {
         LimitFault::TooLarge { .. }
         | LimitFault::TransactionBytes { .. }
         | LimitFault::TransactionDocuments { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 0),
-        // Unverified: the substatus that bulk clients are believed to send again in another request.
+        // Unverified: the substatus that is assumed to make bulk clients resend the operation in another request.
         LimitFault::AnswerBytes { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 3402),
         LimitFault::TooManyOperations { .. } | LimitFault::KeyBytes { .. } => (StatusCode::BAD_REQUEST, 0),
         LimitFault::TooManyResources { .. } | LimitFault::Exhausted { .. } => (StatusCode::FORBIDDEN, 1005),
@@ -149,16 +149,16 @@ fn limit(fault: &LimitFault) -> (StatusCode, u32) {
 
 fn storage_status(fault: &StorageFault) -> StatusCode {
     match fault {
-        // Not 503: SDKs repeat that at once, and a full disk does not empty itself in between.
+        // Not 503: SDKs retry that immediately, and a full disk does not recover in that time.
         StorageFault::Full { .. } => StatusCode::INSUFFICIENT_STORAGE,
         StorageFault::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
-        // The one status after which SDKs do not repeat a write by themselves: it may have happened.
+        // The only status after which SDKs do not retry a write automatically: it may have happened.
         StorageFault::Uncertain { .. } => StatusCode::REQUEST_TIMEOUT,
         StorageFault::Damaged { .. } => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
-/// The text that stands beside a status in a body.
+/// The code text for a status in a body.
 fn code_text(status: StatusCode) -> &'static str {
     match status.as_u16() {
         400 => "BadRequest",

@@ -1,6 +1,6 @@
 //! Advice on how a query is written: `x-ms-cosmos-query-advice`.
 //!
-//! The header lists ids of rules; clients have a text for each. By the query alone, whatever is in the container.
+//! The header lists ids of rules; clients have a text for each. The advice depends only on the query, not on the data.
 
 use crate::wire::percent;
 use plan::query::{Expression, Function, Predicate, Query, Requirement, Source, TextPattern};
@@ -9,36 +9,36 @@ use sql::limits::EXPRESSION_DEPTH_MAX;
 use std::collections::BTreeSet;
 use value::Value;
 
-/// Levels of a query that are looked at, subqueries included.
+/// Levels of a query that are searched, including subqueries.
 const LEVELS_MAX: usize = 2 * EXPRESSION_DEPTH_MAX;
 
-/// What a query can be written better without.
+/// A pattern in a query for which there is a better alternative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rule {
-    /// `ARRAY_CONTAINS` with a part of an element.
+    /// `ARRAY_CONTAINS` with partial matches.
     PartialArrayContains,
     /// `DISTINCT` over a `JOIN`.
     DistinctJoin,
-    /// `CONTAINS`, where `STARTSWITH` may do.
+    /// `CONTAINS`, where `STARTSWITH` may be sufficient.
     Contains,
-    /// `STARTSWITH` or `StringEquals` in any letter case.
+    /// Case-insensitive `STARTSWITH` or `StringEquals`.
     CaseInsensitiveStart,
-    /// `ENDSWITH` in any letter case.
+    /// Case-insensitive `ENDSWITH`.
     CaseInsensitiveEnd,
-    /// A group key that is computed.
+    /// A computed group key.
     ComputedGroupKey,
-    /// A comparison with what `UPPER` or `LOWER` gives.
+    /// A comparison with the result of `UPPER` or `LOWER`.
     UpperOrLower,
-    /// `GetCurrentDateTime`, which is another for each document.
+    /// `GetCurrentDateTime`, which is evaluated for each document.
     CurrentDateTime,
-    /// `GetCurrentTicks`, the same.
+    /// `GetCurrentTicks`, likewise.
     CurrentTicks,
-    /// `GetCurrentTimestamp`, the same.
+    /// `GetCurrentTimestamp`, likewise.
     CurrentTimestamp,
 }
 
 impl Rule {
-    /// The name that clients know it by.
+    /// The id that clients know.
     fn id(self) -> &'static str {
         match self {
             Rule::PartialArrayContains => "QA1000",
@@ -55,7 +55,7 @@ impl Rule {
     }
 }
 
-/// The text of the header; nothing if there is nothing to say.
+/// The text of the header; `None` if there is no advice.
 pub(crate) fn advice(query: &Query) -> Option<String> {
     let rules = rules(query);
     let entry = |rule: &Rule| json!({ "Id": rule.id(), "Params": [] });
@@ -104,7 +104,7 @@ fn look_at_filter(expression: &Expression, levels_left: usize, rules: &mut BTree
 }
 
 fn rule_of_call(function: Function, arguments: &[Expression]) -> Option<Rule> {
-    // The third argument asks for parts of elements, or for any letter case.
+    // The third argument requests partial matches of elements, or a case-insensitive match.
     let is_wide = matches!(arguments.get(2), Some(Expression::Constant(Value::Bool(true))));
     match (function, is_wide) {
         (Function::ArrayContains, true) => Some(Rule::PartialArrayContains),

@@ -1,15 +1,15 @@
-//! Computed properties of a container: their queries, lowered.
+//! Computed properties of a container: their lowered queries.
 
 use crate::faults::NosqlQueryFault;
 use model::RequestFault;
 use serde_json::Value as Json;
 use sql::Parameters;
 
-/// Refuses a definition with a computed property that is no query: nobody could ask for it.
+/// Refuses a definition with a computed property that is not a valid query.
 pub(crate) fn check_computed_properties(definition: &Json) -> Result<(), RequestFault> {
     let properties = definition.get("computedProperties").and_then(Json::as_array);
     for property in properties.into_iter().flatten() {
-        // What is absent or of another kind has a fault of its own.
+        // A missing or wrong member has its own fault.
         let Some(text) = property.get("query").and_then(Json::as_str) else {
             continue;
         };
@@ -21,7 +21,7 @@ pub(crate) fn check_computed_properties(definition: &Json) -> Result<(), Request
     Ok(())
 }
 
-/// The query of a computed property; nothing if it is none. The engine reads each definition once by this.
+/// The query of a computed property; `None` if it is invalid. The engine uses this once per definition.
 pub fn read_computed_property(text: &str) -> Option<plan::query::Query> {
     lowered(text).ok()
 }

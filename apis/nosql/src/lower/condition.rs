@@ -1,4 +1,4 @@
-//! The condition of a patch: the end of a query, from its FROM on.
+//! The condition of a patch: the end of a query, starting at FROM.
 
 use super::bad;
 use crate::faults::{NosqlFault, NosqlQueryFault};
@@ -8,14 +8,14 @@ use plan::{Filter, SystemProperties};
 use sql::{Parameters, Place, SqlFaults};
 use std::sync::Arc;
 
-/// What makes a query of a condition.
+/// Makes a query of a condition.
 const BEGINNING: &str = "SELECT VALUE 1 ";
 
-/// Most bytes of a condition. It is read beside other requests and evaluated while nobody else writes, and a batch can
-/// have a hundred of them.
+/// Maximum bytes of a condition. It is parsed on the threads of other requests and evaluated by the writer of the
+/// partition, and a batch can have a hundred of them.
 const CONDITION_BYTES_MAX: usize = 16 * 1024;
 
-/// What a condition asks of a document of `container`.
+/// The filter of a condition on a document of `container`.
 pub(crate) fn condition(container: &Container, text: &str) -> Result<Filter, NosqlFault> {
     if text.len() > CONDITION_BYTES_MAX {
         return Err(bad(&format!("the condition of a patch has at most {CONDITION_BYTES_MAX} bytes")).into());
@@ -34,7 +34,7 @@ pub(crate) fn condition(container: &Container, text: &str) -> Result<Filter, Nos
     Ok(Filter { query: Arc::new(query), system })
 }
 
-/// The faults with places that count from the beginning of the condition.
+/// The faults, with places relative to the beginning of the condition.
 fn placed(mut faults: SqlFaults) -> NosqlQueryFault {
     for fault in &mut faults.0 {
         let Place { start, end } = fault.place;

@@ -1,6 +1,6 @@
-//! From the body of a query to what the engine is asked: text, parameters, tree, plan.
+//! From the body of a query to its plan: text, parameters, tree, plan.
 //!
-//! Knows nothing of what is queried: documents and small resources are asked in the same language.
+//! Does not know what is queried: documents and small resources have the same query language.
 
 mod advice;
 mod computed;
@@ -26,7 +26,7 @@ use value::{Decoded, Document, Kind, Value, ValueRef};
 /// Most parameters of a query.
 const PARAMETERS_MAX: usize = 10_000;
 
-/// A query as it was sent.
+/// A query as sent.
 #[derive(Debug)]
 pub(crate) struct QueryText {
     text: String,
@@ -34,17 +34,17 @@ pub(crate) struct QueryText {
     resume: Option<ResumePoint>,
 }
 
-/// A query that goes on behind a row, and what it is without that.
+/// A query that may resume after a row, with its original form.
 #[derive(Debug)]
 pub(crate) struct Resumable {
-    /// What is wanted.
+    /// The query to execute.
     pub(crate) query: Arc<Query>,
-    /// The query without the place where it goes on, if there is one.
+    /// The query without the resume position, if there is one.
     pub(crate) bound_to: Option<Arc<Query>>,
 }
 
 impl QueryText {
-    /// Reads the body: an object with `query` and `parameters`, or the bare text that old clients send.
+    /// Parses the body: an object with `query` and `parameters`, or the bare text that old clients send.
     pub(crate) fn read(headers: &HeaderMap, body: &[u8]) -> Result<QueryText, WireFault> {
         if headers::is_bare_sql(headers)? {
             let text = str::from_utf8(body).map_err(|_| bad("the text of a query is UTF-8"))?;
@@ -65,7 +65,7 @@ impl QueryText {
         Ok(QueryText { text: text.to_owned(), parameters, resume })
     }
 
-    /// What the query wants from the place on where it goes on.
+    /// Lowers the query, starting at its resume position.
     pub(crate) fn lower(&self, texts: &TextCache) -> Result<Resumable, NosqlFault> {
         let (tree, whole) = self.tree_and_query(texts)?;
         let Some(point) = &self.resume else {
@@ -78,7 +78,7 @@ impl QueryText {
         Ok(Resumable { query: Arc::new(query), bound_to: Some(Arc::new(whole)) })
     }
 
-    /// What is written, and what it wants.
+    /// The syntax tree and the plan.
     pub(crate) fn tree_and_query(
         &self,
         texts: &TextCache,
@@ -112,7 +112,7 @@ fn parameter(parameter: ValueRef<'_>) -> Result<(String, Value), WireFault> {
     Ok((name.to_owned(), value.to_value()))
 }
 
-/// `{"value": [5], "rid": "…", "exclude": true}`; a value that is undefined is an empty array.
+/// `{"value": [5], "rid": "…", "exclude": true}`; an undefined value is an empty array.
 fn resume_point(filter: ValueRef<'_>) -> Result<ResumePoint, WireFault> {
     let Some(Decoded::Array(values)) = filter.member("value").map(ValueRef::decode) else {
         return Err(bad("\"resumeFilter\" has an array \"value\""));

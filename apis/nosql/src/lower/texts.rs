@@ -1,22 +1,22 @@
-//! Queries that were read lately, by their text: an application asks few different ones, with other parameters.
+//! Cache of parsed queries by text: an application sends few different texts, with varying parameters.
 //!
-//! A tree depends on its text alone, so nothing here grows old.
+//! A tree depends only on its text, so entries never become stale.
 
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use sql::ast::Query;
 use std::sync::Arc;
 
-/// Bytes that all trees take, about.
+/// Approximate bytes of all trees.
 const BYTES_MAX: u64 = 4 << 20;
-/// What a tree takes for each byte of its text, with the text itself.
+/// Bytes of a tree per byte of its text, including the text itself.
 const BYTES_PER_BYTE: u64 = 16;
-/// Bytes of a text beyond which it is read again each time: it was made by a program, value by value.
+/// Longer texts are not cached: they are generated, with the values in the text.
 const TEXT_BYTES_MAX: usize = 4096;
-/// Texts that room is made for at once.
+/// Initial capacity in texts.
 const TEXTS_EXPECTED: usize = 128;
 
-/// See the file's head.
+/// A cache of syntax trees by query text.
 pub(crate) struct TextCache(Cache<String, Arc<Query>, ByText>);
 
 #[derive(Clone)]
@@ -33,7 +33,7 @@ impl TextCache {
         TextCache(Cache::with_weighter(TEXTS_EXPECTED, BYTES_MAX, ByText))
     }
 
-    /// The tree of a text.
+    /// The tree of a text, parsed or from the cache.
     pub(crate) fn read(&self, text: &str) -> Result<Arc<Query>, sql::SqlFaults> {
         if text.len() > TEXT_BYTES_MAX {
             return sql::parse(text).map(Arc::new);

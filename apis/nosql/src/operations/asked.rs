@@ -1,6 +1,6 @@
-//! What a request to a list of small resources asks for: the list, or a query over it.
+//! Requests to a list of small resources: the list, or a query over it.
 //!
-//! A query is a POST to the list. It sees each resource as it stands in the list, system properties included.
+//! A query is a POST to the list. It sees each resource as the list contains it, with system properties.
 
 use super::{CATALOG_READ, Call, not_supported};
 use crate::faults::{Refusal, WireFault};
@@ -21,7 +21,7 @@ pub(super) struct Asked {
 }
 
 impl Call<'_> {
-    /// Whether a POST to a list is a query and not a create.
+    /// Whether a POST to a list is a query instead of a create.
     pub(super) fn is_query(&self) -> Result<bool, WireFault> {
         if headers::flag(self.headers(), &names::IS_QUERY_PLAN)? {
             return Err(not_supported("a query plan for anything but items"));
@@ -29,7 +29,7 @@ impl Call<'_> {
         headers::is_query(self.headers())
     }
 
-    /// What is wanted of a list.
+    /// The request to a list.
     pub(super) async fn asked(&self) -> Result<Asked, Refusal> {
         let page = self.page_request()?;
         if self.parts.method != Method::POST {
@@ -40,16 +40,16 @@ impl Call<'_> {
     }
 }
 
-/// The list that is answered, as its envelope says.
+/// The list that is answered, for the envelope.
 pub(super) struct List<'a> {
-    /// RID of what the list belongs to; empty for the account.
+    /// RID of the owner of the list; empty for the account.
     pub(super) parent_rid: &'a str,
-    /// Name of the member that holds the resources.
+    /// Name of the member with the resources.
     pub(super) envelope: &'static str,
 }
 
 impl Asked {
-    /// The part of the list that is looked at; a query looks at all.
+    /// The page of the list that is read; a query reads all of it.
     pub(super) fn page(&self) -> PageRequest {
         match &self.query {
             None => self.page.clone(),
@@ -57,7 +57,7 @@ impl Asked {
         }
     }
 
-    /// The answer from the part of the list that [`Asked::page`] said.
+    /// The answer, from the page that [`Asked::page`] returned.
     pub(super) async fn answer<T>(
         self,
         call: &Call<'_>,
@@ -83,7 +83,7 @@ fn value_of(resource: &Json) -> Result<Value, Fault> {
     Value::from_json(&resources::text(resource)).map_err(|error| Fault::Internal(error.to_string()))
 }
 
-/// The same envelope as that of the list, around whatever the query made.
+/// The envelope of the list around the results of the query.
 fn feed(list: &List<'_>, results: &[Value]) -> Vec<u8> {
     let mut body = b"{\"_rid\":".to_vec();
     json::push_string(list.parent_rid, &mut body);

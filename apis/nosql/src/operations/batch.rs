@@ -1,4 +1,4 @@
-//! `POST …/docs` with an atomic batch: all steps in one logical partition, in one commit, or none.
+//! `POST …/docs` with a transactional batch: all steps in one logical partition, in one commit, or none.
 
 use super::Call;
 use super::document::required_key;
@@ -39,7 +39,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     Ok(reply)
 }
 
-/// The step that refused the batch says why; the others say that they depend on it.
+/// The refused step has the fault; the others report a failed dependency.
 fn refused(container: &Container, count: usize, index: usize, fault: &NosqlFault, charge: Charge) -> Reply {
     let mut writer = StepWriter::new(container);
     for step in 0..count {

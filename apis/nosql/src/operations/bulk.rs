@@ -1,4 +1,4 @@
-//! `POST …/docs` with a bulk: independent steps that share a request, each with a key and a status of its own.
+//! `POST …/docs` with a bulk: independent steps in one request, each with its own key and status.
 
 use super::Call;
 use super::document::{header_key, implied_key};
@@ -28,7 +28,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
         check_range(&container, &prepared, ordinal, range)?;
     }
     let minimal = headers::prefers_minimal(call.headers())?;
-    // The engine gets what can be done; refused steps keep their place in the answer.
+    // The engine gets the valid steps; refused steps keep their position in the answer.
     let (ready, refused): (Vec<_>, Vec<_>) = prepared.into_iter().map(split).unzip();
     let done = call.engine.bulk(ready.into_iter().flatten().collect(), steps::returned(minimal)).await;
     let mut reply = answer(&container, &steps, minimal, refused, done);
@@ -55,7 +55,7 @@ fn prepare<'a>(
     let own = step.partition_key.as_deref();
     let own = own.map(|text| key_header::parse(&container.definition().partition_key, text)).transpose()?;
     let operation = step.operation(container)?;
-    // A document tells its own key.
+    // A document contains its key.
     let tells_key = matches!(
         operation,
         Operation::Write(Mutation::Create { .. } | Mutation::Upsert { .. } | Mutation::Replace { .. })
@@ -68,7 +68,7 @@ fn prepare<'a>(
     Ok(call.engine.access().write_in_bulk(&call.principal, keyed)?)
 }
 
-/// The hashes that belong to the range the request was sent to.
+/// The effective keys of the range that the request was sent to.
 fn range(
     call: &Call<'_>,
     container: &Container,
@@ -81,7 +81,7 @@ fn range(
     Ok(found.ok_or_else(gone)?.range)
 }
 
-/// A key outside of the range means that the client's map is old: it must read the ranges again and send anew.
+/// A key outside the range means that the client's map is outdated: it must read the ranges and send the request again.
 fn check_range(
     container: &Container,
     steps: &[Result<WritePass<'_>, NosqlFault>],
@@ -119,14 +119,14 @@ fn answer(
                 bytes += steps::returned(minimal).bytes(&receipt.outcome);
                 let fits = bytes <= BATCH_ANSWER_BYTES_MAX;
                 match &receipt.outcome {
-                    // Steps go on side by side, so that some are done before the bound is met.
+                    // Steps run concurrently, so some are done before the limit is reached.
                     Outcome::Read(_) if !fits => {
                         status = StatusCode::MULTI_STATUS;
                         writer.refused(
                             &LimitFault::AnswerBytes { bytes, limit: BATCH_ANSWER_BYTES_MAX }.into(),
                         );
                     }
-                    // What was written comes back without its content then.
+                    // Written documents are returned without content then.
                     Outcome::Read(_)
                     | Outcome::Created(_)
                     | Outcome::Replaced(_)

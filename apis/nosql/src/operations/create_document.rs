@@ -1,7 +1,7 @@
 //! `POST …/docs` with an item: create, or upsert by header.
 //!
-//! `If-None-Match: *` on a create of an existing id is a conflict like any other (409), since that is what a create
-//! means anyway; on an upsert it is a condition that fails (412).
+//! `If-None-Match: *` on a create of an existing id is an ordinary conflict (409), because a create implies it; on an
+//! upsert it is a failed condition (412).
 
 use super::Call;
 use super::document::{header_key, item, refuse_triggers, written};

@@ -1,4 +1,4 @@
-//! `DELETE …/conflicts/{id}`: there never is one.
+//! `DELETE …/conflicts/{id}`: no conflict ever exists.
 
 use super::Call;
 use crate::faults::Refusal;

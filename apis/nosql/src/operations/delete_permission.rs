@@ -1,4 +1,4 @@
-//! `DELETE /dbs/{database}/users/{user}/permissions/{permission}`: ends its tokens.
+//! `DELETE /dbs/{database}/users/{user}/permissions/{permission}`: revokes its tokens.
 
 use super::{CATALOG_WRITE, Call, owner_fault};
 use crate::faults::Refusal;

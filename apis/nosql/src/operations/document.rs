@@ -1,4 +1,4 @@
-//! What the operations on documents share: reading the key and the item of a request, answering with an item.
+//! Shared by the operations on documents: parsing key and item of a request, answering with an item.
 
 use super::{Call, not_supported};
 use crate::faults::{NosqlFault, Refusal, WireFault};
@@ -14,13 +14,13 @@ use plan::{Filter, Item, Outcome, SYSTEM_PROPERTIES, StoredDocument, Target};
 use std::sync::Arc;
 use value::{BINARY_JSON_MARK, Document, JsonError, PATCH_OPERATIONS_MAX, PatchOperation, Value};
 
-/// The partition key of the header; `None` when it is absent.
+/// The partition key of the header; `None` if it is absent.
 pub(super) fn header_key(call: &Call<'_>, container: &Container) -> Result<Option<PartitionKey>, NosqlFault> {
     let text = headers::text(call.headers(), &names::PARTITION_KEY)?;
     text.map(|text| key_header::parse(&container.definition().partition_key, text)).transpose()
 }
 
-/// The partition key of the header, without which no stored document is found.
+/// The partition key of the header, which is required to find a stored document.
 ///
 /// Containers of old clients have no key of their own, and those clients send none.
 pub(super) fn required_key(call: &Call<'_>, container: &Container) -> Result<PartitionKey, NosqlFault> {
@@ -31,13 +31,13 @@ pub(super) fn required_key(call: &Call<'_>, container: &Container) -> Result<Par
     }
 }
 
-/// The key of all documents of a container that has no key of its own.
+/// The key of all documents of a container that was created without one.
 pub(super) fn implied_key(container: &Container) -> Option<PartitionKey> {
     container.definition().partition_key.implied_key()
 }
 
-/// The item in `text`, which may be JSON in the service's binary form. Clients send back the system properties they
-/// have read: those are dropped.
+/// The item in `text`, which may be JSON in the service's binary form. Clients send back the system properties that
+/// they have read; these are dropped.
 pub(super) fn item(text: &[u8]) -> Result<Item, NosqlFault> {
     if text.len() > ITEM_BYTES_MAX {
         return Err(LimitFault::TooLarge { bytes: text.len(), limit: ITEM_BYTES_MAX }.into());
@@ -47,7 +47,7 @@ pub(super) fn item(text: &[u8]) -> Result<Item, NosqlFault> {
         Some(_) | None => Document::from_json_without(text, &SYSTEM_PROPERTIES),
     };
     let document = document.map_err(bad_json)?;
-    // A few bytes of the binary form can stand for many.
+    // A few bytes of the binary form can represent many.
     let size = document.bytes().len();
     if text.first() == Some(&BINARY_JSON_MARK) && size > ITEM_BYTES_MAX {
         return Err(LimitFault::TooLarge { bytes: size, limit: ITEM_BYTES_MAX }.into());
@@ -59,7 +59,7 @@ fn bad_json(error: JsonError) -> WireFault {
     WireFault::Json { reason: error.to_string() }
 }
 
-/// Which document the last segment of a path names: below a container named by RID it is a RID, else an id.
+/// The document of the last path segment: below a container given by RID it is a RID, otherwise an id.
 pub(super) fn target(owner: &Addressed<Arc<Container>>, segment: &str) -> Target {
     let here = |rid: &Rid| rid.parent() == Some(owner.resource.rid());
     let rid = if owner.by_rid { Rid::parse(segment).filter(here) } else { None };
@@ -69,15 +69,15 @@ pub(super) fn target(owner: &Addressed<Arc<Container>>, segment: &str) -> Target
     }
 }
 
-/// What a patch body asks for.
+/// The contents of a patch body.
 pub(super) struct Patch {
     /// The changes, at least one.
     pub(super) operations: Vec<PatchOperation>,
-    /// What must be true of the item.
+    /// The condition on the item.
     pub(super) filter: Option<Filter>,
 }
 
-/// Reads a patch body: an object with `operations` and perhaps a `condition`, or the bare array of operations.
+/// Parses a patch body: an object with `operations` and an optional `condition`, or the bare array of operations.
 pub(super) fn patch(container: &Container, text: &[u8]) -> Result<Patch, NosqlFault> {
     let body = Value::from_json(text).map_err(bad_json)?;
     let body = body.as_ref();
@@ -105,7 +105,7 @@ pub(super) fn patch(container: &Container, text: &[u8]) -> Result<Patch, NosqlFa
     Ok(Patch { operations, filter })
 }
 
-/// Refuses what would have to run beside a write and cannot.
+/// Refuses triggers, which are not implemented.
 pub(super) fn refuse_triggers(call: &Call<'_>) -> Result<(), WireFault> {
     for name in [&names::PRE_TRIGGERS, &names::POST_TRIGGERS] {
         if headers::text(call.headers(), name)?.is_some() {
@@ -133,7 +133,7 @@ pub(super) fn written(
     Ok(reply)
 }
 
-/// The item and its version; a client that prefers little gets the version alone.
+/// The item and its version; a client that prefers a minimal answer gets only the version.
 fn stored_reply(
     call: &Call<'_>,
     container: &Container,
@@ -156,7 +156,7 @@ pub(super) fn item_reply(
     stored: &StoredDocument,
     charge: Charge,
 ) -> Reply {
-    // Text is a little longer than the encoding; the system properties take some 220 bytes.
+    // JSON is slightly longer than the encoding; the system properties take about 220 bytes.
     let mut body = Vec::with_capacity(stored.document.bytes().len() * 5 / 4 + 256 + HEADER_BYTES_USUAL);
     ItemWriter::new(container).push(stored, &mut body);
     let mut reply = Reply::json(status, charge, body);

@@ -1,4 +1,4 @@
-//! `POST …/sprocs/{id}`: not built. Says so only to a caller who could execute a procedure that is there.
+//! `POST …/sprocs/{id}`: not implemented. Only a caller who could execute an existing procedure gets this answer.
 
 use super::{Call, not_supported};
 use crate::faults::Refusal;

@@ -1,4 +1,5 @@
-//! `GET …/conflicts`, or a query over them: always empty. A store with one writer for each partition has no conflicting versions.
+//! `GET …/conflicts`, or a query over them: always empty. With one writer per partition there are no conflicting
+//! versions.
 
 use super::Call;
 use super::asked::List;

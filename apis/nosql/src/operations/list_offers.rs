@@ -1,4 +1,4 @@
-//! `GET /offers`, or a query over it, by which clients find the offer of a container.
+//! `GET /offers`, or a query over it; clients use the query to find the offer of a container.
 
 use super::Call;
 use super::asked::List;

@@ -1,4 +1,4 @@
-//! `GET /dbs/{database}/users/{user}/permissions`, each with a token of its own, or a query over them.
+//! `GET /dbs/{database}/users/{user}/permissions`, each with its own token, or a query over them.
 
 use super::asked::List;
 use super::{Call, owner_fault};

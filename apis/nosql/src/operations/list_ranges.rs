@@ -1,7 +1,7 @@
-//! `GET /dbs/{database}/colls/{container}/pkranges`: the map by which clients send requests to ranges.
+//! `GET /dbs/{database}/colls/{container}/pkranges`: the map that clients use to route requests to ranges.
 //!
-//! The feed is a change feed of itself: clients repeat it with the tag of the last answer until they get 304, and
-//! would never stop if they did not.
+//! The feed is its own change feed: clients repeat the request with the tag of the last answer until they get 304;
+//! without it they would never stop.
 
 use super::{CATALOG_READ, Call};
 use crate::faults::Refusal;
@@ -21,7 +21,7 @@ pub(super) fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply,
     let mut reply = if seen == Some(feed.etag.as_str()) {
         Reply::empty(StatusCode::NOT_MODIFIED, CATALOG_READ)
     } else {
-        // The map is small and clients ask for all of it: one page, whatever its size.
+        // The map is small and clients need all of it: one page, whatever its size.
         let ranges: Vec<_> = feed.ranges.iter().map(|range| resources::range(&container, range)).collect();
         let count = ranges.len();
         let body = resources::feed(container.rid().text().as_str(), "PartitionKeyRanges", ranges);

@@ -1,7 +1,7 @@
-//! One file per operation, and the one place that calls them.
+//! One file per operation, and the dispatch to them.
 //!
-//! An operation reads its headers and body, asks the engine for the pass and the deed, and writes the answer. It runs
-//! only for a caller whose credential was good.
+//! An operation parses its headers and body, obtains a pass from the engine, calls the engine and writes the answer. It
+//! runs only for an authenticated caller.
 
 mod asked;
 mod batch;
@@ -80,12 +80,12 @@ use model::{AccessFault, Charge, Etag, Fault, MissingFault};
 use serde_json::Value as Json;
 use std::sync::Arc;
 
-/// What reading the catalog costs.
+/// Charge of a catalog read.
 const CATALOG_READ: Charge = Charge::MINIMUM;
-/// What changing the catalog costs.
+/// Charge of a catalog change.
 const CATALOG_WRITE: Charge = Charge::from_hundredths(495);
 
-/// A request whose caller is known and whose body is read.
+/// A request with an authenticated caller and a complete body.
 pub(crate) struct Call<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) options: &'a NosqlOptions,
@@ -96,10 +96,10 @@ pub(crate) struct Call<'a> {
     pub(crate) body: Bytes,
 }
 
-/// Does what the request asks for.
+/// Performs the operation of a request.
 ///
-/// The future of a request is moved about and kept as long as its connection, so it is only as large as reads and
-/// creates of documents need; what the others need besides is set apart.
+/// The future of a request is moved often and lives as long as its connection, so it is only as large as reads and
+/// creates of documents need; the futures of the other operations are boxed.
 pub(crate) async fn perform(call: &Call<'_>, operation: Operation<'_>) -> Result<Reply, Refusal> {
     if let Operation::ReadDocument(path) = operation {
         return read_document::perform(call, path).await;
@@ -161,7 +161,7 @@ async fn perform_any(call: &Call<'_>, operation: Operation<'_>) -> Result<Reply,
     }
 }
 
-/// The refusal of what is part of the protocol and not built.
+/// The fault for a part of the protocol that is not implemented.
 fn not_supported(feature: &str) -> WireFault {
     WireFault::NotSupported { feature: feature.to_owned() }
 }
@@ -171,7 +171,7 @@ impl Call<'_> {
         &self.parts.headers
     }
 
-    /// Refuses a caller who may not do `action` at `place`.
+    /// Refuses a caller that may not do `action` at `place`.
     fn authorise(&self, action: Action, place: Place<'_>) -> Result<(), AccessFault> {
         self.engine.access().authorise(&self.principal, action, place)
     }
@@ -191,12 +191,12 @@ impl Call<'_> {
         self.engine.access().write(&self.principal, keyed)
     }
 
-    /// Who the memory of its body and its answer is charged to.
+    /// The holder to which the memory of body and answer is charged.
     pub(crate) fn memory_holder(&self) -> MemoryHolder {
         MemoryHolder::new(&self.principal, self.connection.memory.clone())
     }
 
-    /// The query in the body. A long text is read apart from other requests.
+    /// The query in the body. A long text is parsed on the query threads.
     async fn query(&self) -> Result<Resumable, NosqlFault> {
         if self.body.len() <= LARGE_TEXT_BYTES {
             return QueryText::read(self.headers(), &self.body)?.lower(self.texts);
@@ -205,7 +205,7 @@ impl Call<'_> {
         self.compute(move || QueryText::read(&headers, &body)?.lower(&texts)).await
     }
 
-    /// Computes something that takes about as long as the query in the body is: apart from other requests if that is
+    /// Runs a computation whose time depends on the length of the query in the body: on the query threads if that is
     /// long.
     async fn compute<T: Send + 'static>(
         &self,
@@ -214,12 +214,12 @@ impl Call<'_> {
         self.engine.compute(&self.principal, self.body.len(), move || Ok(compute())).await?
     }
 
-    /// The body as small JSON: definitions only. Items have a parser of their own.
+    /// The body as small JSON: definitions only. Items have their own parser.
     fn json_body(&self) -> Result<Json, WireFault> {
         serde_json::from_slice(&self.body).map_err(|error| WireFault::Json { reason: error.to_string() })
     }
 
-    /// The name in a body that need not have more.
+    /// The name in a body that needs no other member.
     fn name_in_body(&self) -> Result<String, NosqlFault> {
         let body = self.json_body()?;
         let members = body.as_object();
@@ -227,22 +227,22 @@ impl Call<'_> {
         Ok(definition::name_of(members.ok_or_else(bad)?)?)
     }
 
-    /// The database that the request is about, for a caller who may know of it.
+    /// The database that the request addresses, if the caller may know that it exists.
     fn database(&self, segment: &str, action: Action) -> Result<Arc<Database>, Fault> {
         self.engine.find_database(&self.principal, action, segment)
     }
 
-    /// The database below which the request is at work.
+    /// The database that contains the addressed resource.
     fn owner_database(&self, segment: &str, action: Action) -> Result<Arc<Database>, Fault> {
         self.database(segment, action).map_err(owner_fault)
     }
 
-    /// The container that the request is about, for a caller who may know of it.
+    /// The container that the request addresses, if the caller may know that it exists.
     fn container(&self, path: ContainerPath<'_>, action: Action) -> Result<Addressed<Arc<Container>>, Fault> {
         self.engine.find_container(&self.principal, action, path.database, path.container)
     }
 
-    /// The container whose data the request is about. Its absence is told apart from that of the data.
+    /// The container of the addressed data. Its absence has a fault of its own, different from absent data.
     fn owner(&self, path: ContainerPath<'_>, action: Action) -> Result<Addressed<Arc<Container>>, Refusal> {
         let found = self.container(path, action).map_err(owner_fault)?;
         let intended = headers::text(self.headers(), &names::INTENDED_CONTAINER_RID)?;
@@ -255,7 +255,7 @@ impl Call<'_> {
         Ok(found)
     }
 
-    /// What a create is to do with what is there.
+    /// What a create does if the resource exists.
     fn creation(&self) -> Result<Creation, WireFault> {
         Ok(match headers::flag(self.headers(), &names::IS_UPSERT)? {
             true => Creation::OrReplace(headers::write_condition(self.headers())?),
@@ -263,14 +263,14 @@ impl Call<'_> {
         })
     }
 
-    /// How much of a feed is wanted and from where.
+    /// Size and start of the requested page.
     fn page_request(&self) -> Result<PageRequest, WireFault> {
         let continuation = headers::text(self.headers(), &names::CONTINUATION)?.map(str::to_owned);
         Ok(PageRequest { items_max: headers::page_items(self.headers())?, continuation })
     }
 }
 
-/// What is absent is the owner of what the request is about.
+/// Converts the fault: the absent resource is the owner of the addressed one.
 fn owner_fault(fault: Fault) -> Fault {
     match fault {
         Fault::Missing(MissingFault::Resource) => MissingFault::Owner.into(),
@@ -293,7 +293,7 @@ fn resource_reply(status: StatusCode, charge: Charge, resource: &Json, etag: Eta
     reply
 }
 
-/// The status of a resource that was created, or replaced instead.
+/// The status of a resource that was created or replaced.
 fn written_status(created: bool) -> StatusCode {
     if created { StatusCode::CREATED } else { StatusCode::OK }
 }

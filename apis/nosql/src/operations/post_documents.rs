@@ -1,4 +1,4 @@
-//! `POST …/docs`: five things on one route, told apart by headers.
+//! `POST …/docs`: five operations on one route, distinguished by headers.
 
 use super::{Call, batch, bulk, create_document, query_documents, query_plan};
 use crate::answers;
@@ -7,8 +7,8 @@ use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
 use crate::wire::{headers, names};
 
-/// The order of these questions is the service's. All but a create are set apart: the future of a request is moved
-/// about.
+/// The order of these checks is that of the service. All futures but that of a create are boxed, because the future of
+/// a request is moved often.
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let headers = call.headers();
     if headers::flag(headers, &names::IS_QUERY_PLAN)? {

@@ -1,4 +1,4 @@
-//! `POST …/conflicts`: a query over them. Conflicts are never created by a client.
+//! `POST …/conflicts`: a query over them. Clients cannot create conflicts.
 
 use super::{Call, list_conflicts, not_supported};
 use crate::faults::Refusal;

@@ -1,7 +1,7 @@
 //! `POST …/docs` as a query: a page of rows from a key, a range or the whole container.
 //!
-//! Whatever a query needs joined across partitions is joined here, so clients that ask without a plan get the final
-//! rows. Clients that join by themselves ask range after range, in the forms of `query_plan`.
+//! All merging across partitions is done here, so clients that query without a plan get the final rows. Clients that
+//! merge themselves query range after range, in the forms of `query_plan`.
 
 use super::{Call, scope};
 use crate::faults::{NosqlFault, NosqlQueryFault, Refusal};
@@ -18,8 +18,8 @@ use plan::query::Query;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What clients must know to go on behind a row: rows with equal sort values come by document number, the other way
-/// round where the order is descending.
+/// What clients need to know to resume after a row: rows with equal sort values are ordered by document number,
+/// descending if the order is descending.
 const EXECUTION_INFO: &str = r#"{"reverseRidEnabled":true,"reverseIndexScan":false}"#;
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
@@ -59,7 +59,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     if let Some(indexes) = indexes {
         reply.text(&names::INDEX_UTILIZATION, indexes);
     }
-    // The service advises once, with the first page.
+    // Like the service, advise only with the first page.
     if wants_advice && request.continuation.is_none() {
         let query = Arc::clone(&request.query);
         if let Some(advice) = call.compute(move || Ok(advice(&query))).await? {
@@ -73,7 +73,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     Ok(reply)
 }
 
-/// Where the query runs: where the headers say, else in the one key that its filter names, else everywhere.
+/// Where the query runs: as the headers say, otherwise in the one key that its filter pins, otherwise everywhere.
 async fn scope_of(
     call: &Call<'_>,
     container: &Arc<Container>,
@@ -91,7 +91,7 @@ async fn scope_of(
     }
     let definition = &container.definition().partition_key;
     let is_everywhere = headers::flag(call.headers(), &names::ENABLE_CROSS_PARTITION)?;
-    // Containers of old clients have one key, and those clients know of no other.
+    // Containers of old clients have one key, and those clients know no other.
     if !is_everywhere && !definition.is_system_key() {
         return Err(NosqlQueryFault::CrossPartitionDisabled.into());
     }
@@ -123,7 +123,7 @@ fn body(container: &Container, rows: &[QueryRow]) -> Vec<u8> {
     body
 }
 
-/// `name=number` pairs with `;` between them and none at the end, or clients stumble.
+/// `name=number` pairs separated by `;` without one at the end, which clients could not parse.
 fn metrics(metrics: &QueryMetrics) -> String {
     let ms = |time: Duration| format!("{:.2}", time.as_secs_f64() * 1000.0);
     let ratio = match metrics.documents_read {

@@ -1,4 +1,4 @@
-//! `POST /offers`: a query over them. Offers come and go with their owners, so nobody creates one.
+//! `POST /offers`: a query over them. Offers are created and deleted with their owners, so clients cannot create one.
 
 use super::{Call, list_offers, not_supported};
 use crate::faults::Refusal;

@@ -1,7 +1,7 @@
-//! `POST …/docs` as a request for a plan: what a client must know that joins the answers of ranges by itself.
+//! `POST …/docs` as a request for a query plan, for clients that merge the answers of ranges themselves.
 //!
-//! The client then sends the rewritten query to each range that the plan names. A client that lacks what the plan needs
-//! of it is refused.
+//! The client then sends the rewritten query to each range of the plan. A client that lacks a feature that the plan
+//! needs is refused.
 
 use super::{Call, scope};
 use crate::client_plan::{Extent, Unmergeable, client_plan, hybrid_plan};
@@ -35,7 +35,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     Ok(reply)
 }
 
-/// The plan as JSON, and the features that it needs of the client.
+/// The plan as JSON, and the features that the client needs for it.
 pub(super) fn document(
     container: &Container,
     scope: &Scope,
@@ -59,7 +59,7 @@ pub(super) fn document(
     Ok((plan_document::joined(&plan, &ranges), plan.features()))
 }
 
-/// A query about one complete key is answered whole by the partition that has it.
+/// A query on one complete key is answered completely by its partition.
 fn extent(container: &Container, keys: Option<&[PartitionKey]>) -> Extent {
     match keys {
         Some([key]) if container.definition().partition_key.is_complete(key) => Extent::OneKey,
@@ -67,8 +67,8 @@ fn extent(container: &Container, keys: Option<&[PartitionKey]>) -> Extent {
     }
 }
 
-/// Whether larger comes first for each key of the order: for distances what is nearer, by the options of the call or
-/// else by the policy of its path.
+/// Whether larger values come first, for each sort key. For distances it depends on what is nearer, according to the
+/// options of the call or the policy of its path.
 fn backwards_keys(container: &Container, query: &Query) -> Vec<bool> {
     let embeddings = container.definition().policies.vectors.as_ref().map(|policy| &policy.embeddings[..]);
     let query = query.with_distances(embeddings.unwrap_or_default());
@@ -97,10 +97,10 @@ fn refuse_missing_features(needed: &[&'static str], features: &str) -> Result<()
     Err(NosqlQueryFault::FeaturesMissing { missing })
 }
 
-/// Where documents can be that the query is about: in order, and none inside another.
+/// The ranges that can contain matching documents: in order, and not nested.
 fn ranges(container: &Container, query: &Query, keys: Option<&[PartitionKey]>) -> Vec<PlanRange> {
     let Some(keys) = keys else {
-        // Without a source there is one row, wherever it is asked for.
+        // Without a source there is one row, independent of the range.
         return vec![match query.sources.is_empty() {
             true => PlanRange::Point(EffectiveKey::MIN),
             false => PlanRange::Interval(EffectiveRange::full()),

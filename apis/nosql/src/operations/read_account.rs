@@ -1,4 +1,4 @@
-//! `GET /`: what clients ask first. It tells them where to send everything else.
+//! `GET /`: the first request of clients. The answer says where to send all other requests.
 
 use super::{CATALOG_READ, Call};
 use crate::faults::Refusal;
@@ -10,7 +10,7 @@ use engine::{Action, Place};
 use http::StatusCode;
 use serde_json::json;
 
-/// What this engine's query language can do, as a text that clients parse themselves.
+/// The capabilities of the query engine, as a text that clients parse.
 const QUERY_ENGINE: &str = "{\"maxSqlQueryInputLength\":262144,\"maxJoinsPerSqlQuery\":5,\
 \"maxLogicalAndPerSqlQuery\":500,\"maxLogicalOrPerSqlQuery\":500,\"maxUdfRefPerSqlQuery\":10,\
 \"maxInExpressionItemsCount\":16000,\"queryMaxInMemorySortDocumentCount\":500,\
@@ -19,7 +19,7 @@ const QUERY_ENGINE: &str = "{\"maxSqlQueryInputLength\":262144,\"maxJoinsPerSqlQ
 \"sqlAllowGroupByClause\":true,\"maxSpatialQueryCells\":12,\"spatialMaxGeometryPointCount\":256,\
 \"sqlDisableOptimizationFlags\":0,\"sqlAllowTop\":true,\"enableSpatialIndexing\":true}";
 
-/// Longest host that is told to clients: no name is longer.
+/// Longest host that is returned to clients: no host name is longer.
 const HOST_BYTES_MAX: usize = 255;
 
 pub(super) fn perform(call: &Call<'_>) -> Result<Reply, Refusal> {
@@ -54,7 +54,7 @@ pub(super) fn perform(call: &Call<'_>) -> Result<Reply, Refusal> {
     Ok(Reply::json(StatusCode::OK, CATALOG_READ, resources::text(&account)))
 }
 
-/// The configured endpoint, or scheme and host as the client used them: whatever brought it here brings it again.
+/// The configured endpoint, or scheme and host as the client used them: they are known to work for this client.
 fn endpoint(call: &Call<'_>) -> Result<String, WireFault> {
     if let Some(endpoint) = &call.options.public_endpoint {
         let slash = if endpoint.ends_with('/') { "" } else { "/" };
@@ -72,7 +72,7 @@ fn endpoint(call: &Call<'_>) -> Result<String, WireFault> {
     Ok(format!("{scheme}://{host}/"))
 }
 
-/// The account is called like the first label of its host; an address makes no name.
+/// The account is named after the first label of its host; an IP address is not a name.
 fn account_id(endpoint: &str) -> &str {
     let host = endpoint.split_once("://").map_or(endpoint, |(_, host)| host);
     let label = host.split(['.', ':', '/']).next().unwrap_or_default();

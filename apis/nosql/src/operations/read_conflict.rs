@@ -1,4 +1,4 @@
-//! `GET …/conflicts/{id}`: there never is one.
+//! `GET …/conflicts/{id}`: no conflict ever exists.
 
 use super::Call;
 use crate::faults::Refusal;

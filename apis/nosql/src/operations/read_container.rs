@@ -1,4 +1,4 @@
-//! `GET /dbs/{database}/colls/{container}`, with quota and usage for clients that ask for them.
+//! `GET /dbs/{database}/colls/{container}`, with quota and usage if the client requests them.
 
 use super::{CATALOG_READ, Call, resource_reply};
 use crate::faults::Refusal;
@@ -26,7 +26,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     Ok(reply)
 }
 
-/// Sizes are in kilobytes; -1 is without bound.
+/// Sizes are in kilobytes; -1 means no limit.
 fn quota(usage: &ContainerUsage) -> String {
     let bytes_max = PARTITION_BYTES_MAX.saturating_mul(usage.partitions as u64);
     format!(

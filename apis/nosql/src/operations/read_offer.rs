@@ -14,7 +14,7 @@ pub(super) fn perform(call: &Call<'_>, rid: &str) -> Result<Reply, Refusal> {
     Ok(offer_reply(call, &pass, &offer, CATALOG_READ))
 }
 
-/// The answer with one offer. A change of rate is never pending: it is done when it is answered.
+/// The answer with one offer. A change of rate is never pending: it is complete when it is answered.
 pub(super) fn offer_reply(
     call: &Call<'_>,
     pass: &CatalogPass<Account>,

@@ -1,4 +1,4 @@
-//! `GET /dbs/{database}/users/{user}/permissions/{permission}`: with a fresh token.
+//! `GET /dbs/{database}/users/{user}/permissions/{permission}`: with a new token.
 
 use super::{CATALOG_READ, Call, owner_fault, resource_reply};
 use crate::faults::Refusal;

@@ -27,10 +27,10 @@ pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<R
     written(call, container, receipt)
 }
 
-/// Whether the caller may store the item under its id, if the stored version has another.
+/// Whether the caller may change the id of the stored version to that of the item.
 ///
-/// Leave for one item is not leave to put it elsewhere: who may reach an item by its number or its id alone keeps that
-/// id. Whether it differs from the stored one is known in the partition.
+/// Permission for one item does not include moving it to another id: a caller that may access an item only by its
+/// number or its id must keep that id. Only the partition knows whether the id differs from the stored one.
 fn rename(
     call: &Call<'_>,
     container: &Container,

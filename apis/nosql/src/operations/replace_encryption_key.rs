@@ -1,4 +1,4 @@
-//! `PUT /dbs/{database}/clientencryptionkeys/{key}`: what clients do when they wrap a key anew.
+//! `PUT /dbs/{database}/clientencryptionkeys/{key}`: clients do this when they wrap a key again.
 
 use super::{CATALOG_WRITE, Call, resource_reply};
 use crate::faults::Refusal;

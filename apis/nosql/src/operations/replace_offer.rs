@@ -1,4 +1,4 @@
-//! `PUT /offers/{rid}`: another rate, or autoscale instead of manual and back.
+//! `PUT /offers/{rid}`: another rate, or a change between autoscale and manual.
 
 use super::read_offer::offer_reply;
 use super::{CATALOG_WRITE, Call};

@@ -1,4 +1,4 @@
-//! `PUT /dbs/{database}/users/{user}/permissions/{permission}`: ends its old tokens.
+//! `PUT /dbs/{database}/users/{user}/permissions/{permission}`: revokes its old tokens.
 
 use super::{CATALOG_WRITE, Call, owner_fault, resource_reply};
 use crate::faults::Refusal;

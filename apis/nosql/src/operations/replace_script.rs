@@ -12,7 +12,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ScriptPath<'_>) -> Result<Rep
     let condition = headers::write_condition(call.headers())?;
     let container = call.owner(path.container, Action::ChangeMetadata)?.resource;
     let pass = call.change_catalog(call.engine.named_script(&container, path.kind, path.script))?;
-    // That it is absent is told before what is wrong with the body.
+    // Its absence is reported before faults of the body.
     call.engine.find_script(&pass.reading())?;
     let definition = definition::script::read(path.kind, &call.json_body()?)?;
     let script = call.engine.replace_script(pass, definition, &condition).await?;

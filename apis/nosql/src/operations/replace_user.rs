@@ -1,4 +1,4 @@
-//! `PUT /dbs/{database}/users/{user}`: gives a user another name.
+//! `PUT /dbs/{database}/users/{user}`: renames a user.
 
 use super::{CATALOG_WRITE, Call, resource_reply};
 use crate::faults::Refusal;

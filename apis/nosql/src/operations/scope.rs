@@ -1,4 +1,4 @@
-//! Which items a feed or a query is about, as its headers say.
+//! The scope of a feed or a query, from its headers.
 
 use super::Call;
 use super::document::header_key;
@@ -8,7 +8,7 @@ use engine::{Container, Scope};
 use http::HeaderMap;
 use model::{EffectiveKey, EffectiveRange, PartitionOrdinal};
 
-/// Those of the key, else of the range or a part of it; nothing if the headers leave it open.
+/// The items of the key, otherwise of the range or a part of it; `None` if the headers specify none.
 pub(super) fn of_headers(call: &Call<'_>, container: &Container) -> Result<Option<Scope>, NosqlFault> {
     if let Some(key) = header_key(call, container)? {
         return Ok(Some(Scope::Key(key)));
@@ -21,7 +21,7 @@ pub(super) fn of_headers(call: &Call<'_>, container: &Container) -> Result<Optio
     }
 }
 
-/// The range that the request is addressed to.
+/// The range that the request addresses.
 pub(super) fn range_id(headers: &HeaderMap) -> Result<Option<PartitionOrdinal>, WireFault> {
     let Some(text) = headers::text(headers, &names::PARTITION_KEY_RANGE_ID)? else {
         return Ok(None);
@@ -32,7 +32,7 @@ pub(super) fn range_id(headers: &HeaderMap) -> Result<Option<PartitionOrdinal>, 
     }
 }
 
-/// The interval of hashes that the request is addressed to.
+/// The interval of effective keys that the request addresses.
 fn hashes(headers: &HeaderMap) -> Result<Option<EffectiveRange>, WireFault> {
     let [start, end] = [&names::START_EPK, &names::END_EPK];
     let bound = |name| {

@@ -1,6 +1,6 @@
-//! Who may send a body: asked before a body that has not arrived yet is waited for and kept.
+//! Authorisation to send a body, checked before the server waits for a body that has not arrived yet.
 //!
-//! Only what the address tells is judged here; the operation itself asks again with all it knows.
+//! Only the address is checked here; the operation itself checks again with all information.
 
 use super::Call;
 use crate::faults::Refusal;
@@ -8,7 +8,7 @@ use crate::route::{ContainerPath, Operation};
 use crate::wire::{headers, names};
 use engine::Action;
 
-/// Refuses a caller who may not send a body to this address at all.
+/// Refuses a caller that may not send a body to this address at all.
 pub(crate) fn check_sender(call: &Call<'_>, operation: Operation<'_>) -> Result<(), Refusal> {
     let Some((container, action)) = needed(call, operation) else {
         return Ok(());
@@ -18,9 +18,9 @@ pub(crate) fn check_sender(call: &Call<'_>, operation: Operation<'_>) -> Result<
     Ok(call.engine.access().check_action(&call.principal, action, container)?)
 }
 
-/// The container that a body is for and the right that it takes; `None` where bodies mean nothing.
+/// The container of a body and the action that it needs; `None` if bodies are not used.
 fn needed<'a>(call: &Call<'_>, operation: Operation<'a>) -> Option<(Option<ContainerPath<'a>>, Action)> {
-    // What is wrong with a header is for the operation to say.
+    // Invalid headers are reported by the operation.
     let is_query = headers::is_query(call.headers()).unwrap_or(false);
     let resources = |read: Action, change: Action| Some((None, if is_query { read } else { change }));
     match operation {
@@ -76,7 +76,7 @@ fn needed<'a>(call: &Call<'_>, operation: Operation<'a>) -> Option<(Option<Conta
     }
 }
 
-/// The right that a body posted to the items of a container takes; `None` for a batch, whose steps say it.
+/// The action needed for a body posted to the items of a container; `None` for a batch, whose steps determine it.
 fn posted(call: &Call<'_>, is_query: bool) -> Option<Action> {
     let is = |name| headers::flag(call.headers(), name).unwrap_or(false);
     if is_query || is(&names::IS_QUERY_PLAN) {

@@ -1,4 +1,4 @@
-//! The steps of batch and bulk bodies, and the array that answers them.
+//! The steps of batch and bulk bodies, and the array of their results.
 //!
 //! ```json
 //! [{"operationType":"Create","resourceBody":{…}}, {"operationType":"Read","id":"1"}]
@@ -22,7 +22,7 @@ use serde_json::value::RawValue;
 /// First byte of the binary form in which one client sends batches.
 const HYBRID_ROW: u8 = 0x81;
 
-/// One step as it was sent. The item stays text: it has a parser of its own.
+/// One step as sent. The item remains text, because it has its own parser.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RawStep<'a> {
@@ -32,7 +32,7 @@ pub(super) struct RawStep<'a> {
     resource_body: Option<&'a RawValue>,
     if_match: Option<String>,
     if_none_match: Option<String>,
-    /// Bulk only: the text of the header that a single request would have.
+    /// Bulk only: the text of the partition key header in a single request.
     pub(super) partition_key: Option<String>,
     minimal_return_preference: Option<bool>,
 }
@@ -56,13 +56,13 @@ pub(super) fn parse(body: &[u8]) -> Result<Vec<RawStep<'_>>, NosqlFault> {
     Ok(steps)
 }
 
-/// Which documents come back, by the preference of the request.
+/// Which documents are returned, by the preference of the request.
 pub(super) fn returned(minimal: bool) -> Returned {
     if minimal { Returned::Reads } else { Returned::All }
 }
 
 impl RawStep<'_> {
-    /// What the step asks for in `container`.
+    /// The operation of the step in `container`.
     pub(super) fn operation(&self, container: &Container) -> Result<Operation, NosqlFault> {
         let condition = self.condition();
         let kinds = ["Create", "Upsert", "Replace", "Patch", "Delete", "Read"];
@@ -72,7 +72,7 @@ impl RawStep<'_> {
             "Upsert" => Operation::Write(Mutation::Upsert { item: item(self.body()?)?, condition }),
             "Replace" => {
                 let (target, item) = (self.target()?, item(self.body()?)?);
-                // Leave for a batch or a bulk is leave for the whole logical partition.
+                // Permission for a batch or a bulk covers the whole logical partition.
                 Operation::Write(Mutation::Replace { target, item, condition, rename: Rename::Allowed })
             }
             "Patch" => {
@@ -89,7 +89,7 @@ impl RawStep<'_> {
         })
     }
 
-    /// Whether the answer may leave the item out.
+    /// Whether the answer may omit the item.
     pub(super) fn prefers_minimal(&self) -> bool {
         self.minimal_return_preference.unwrap_or(false)
     }
@@ -113,7 +113,7 @@ impl RawStep<'_> {
     }
 }
 
-/// The status that a step's outcome has.
+/// The status of a step's outcome.
 fn status(outcome: &Outcome) -> StatusCode {
     match outcome {
         Outcome::Created(_) => StatusCode::CREATED,
@@ -123,7 +123,7 @@ fn status(outcome: &Outcome) -> StatusCode {
     }
 }
 
-/// Writes the array of answers.
+/// Writes the array of results.
 pub(super) struct StepWriter<'a> {
     items: ItemWriter<'a>,
     out: Vec<u8>,
@@ -135,7 +135,7 @@ impl StepWriter<'_> {
         StepWriter { items: ItemWriter::new(container), out: vec![b'['] }
     }
 
-    /// Adds what a step did.
+    /// Adds the result of a step.
     pub(super) fn done(&mut self, receipt: &StepReceipt, minimal: bool) {
         self.start(status(&receipt.outcome), 0, receipt.charge);
         match &receipt.outcome {
@@ -150,7 +150,7 @@ impl StepWriter<'_> {
         self.out.push(b'}');
     }
 
-    /// Adds why a step was refused.
+    /// Adds the fault of a refused step.
     pub(super) fn refused(&mut self, fault: &NosqlFault) {
         let (status, substatus, _) = faults::wire(fault);
         self.start(status, substatus, Charge::MINIMUM);
@@ -161,7 +161,7 @@ impl StepWriter<'_> {
         self.out.push(b'}');
     }
 
-    /// Adds a step that did not happen because another was refused.
+    /// Adds a step that was not executed because another was refused.
     pub(super) fn not_done(&mut self) {
         self.start(StatusCode::FAILED_DEPENDENCY, 0, Charge::NONE);
         self.out.push(b'}');

@@ -1,4 +1,4 @@
-//! The table of routes: shapes of paths, and what each verb does there.
+//! The table of routes: shapes of paths and the operation of each verb.
 
 use super::{
     ContainerPath, DocumentPath, EncryptionKeyPath, Operation, PermissionPath, ScriptPath, UserPath,
@@ -9,7 +9,7 @@ use model::ScriptKind;
 /// Most ids in a path.
 pub(super) const IDS_MAX: usize = 4;
 
-/// Makes the operation from the ids of the path, in order; absent ones are empty.
+/// Creates the operation from the ids of the path, in order; absent ones are empty.
 pub(super) type Make = for<'a> fn([&'a str; IDS_MAX]) -> Operation<'a>;
 
 /// A kind of resource: the shape of its path, with `*` for an id, and its verbs.
@@ -42,7 +42,7 @@ fn encryption_key_path<'a>([database, key, ..]: [&'a str; IDS_MAX]) -> Encryptio
     EncryptionKeyPath { database, key }
 }
 
-/// Every route. Documents stand first: they are what most requests are about.
+/// Every route. Documents are first, because most requests address them.
 pub(super) static ROUTES: [Resource; 25] = [
     Resource {
         pattern: &["dbs", "*", "colls", "*", "docs", "*"],

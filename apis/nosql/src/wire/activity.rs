@@ -1,6 +1,6 @@
-//! Activity ids: the GUID by which a client and a log line find each other.
+//! Activity ids: the GUID that connects a request of a client with log lines.
 //!
-//! A client's id is echoed only when it is a GUID, so nothing a client writes passes into a header as it came.
+//! A client's id is echoed only if it is a GUID, so no other client text gets into a header.
 
 use super::names;
 use http::HeaderMap;
@@ -10,7 +10,7 @@ use model::Ambient;
 const LENGTH: usize = 36;
 /// Where its dashes are.
 const DASHES: [usize; 4] = [8, 13, 18, 23];
-/// Where the two digits of each byte are, past the dashes.
+/// Offsets of the two digits of each byte, between the dashes.
 const PLACES: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
@@ -19,7 +19,7 @@ const DIGITS: &[u8; 16] = b"0123456789abcdef";
 pub(crate) struct ActivityId([u8; LENGTH]);
 
 impl ActivityId {
-    /// The client's id, or a new one when it sent none or no GUID.
+    /// The client's id, or a new one if it sent none or an invalid one.
     pub(crate) fn of(headers: &HeaderMap, ambient: &dyn Ambient) -> ActivityId {
         let sent = headers.get(&names::ACTIVITY_ID).and_then(|value| ActivityId::parse(value.as_bytes()));
         sent.unwrap_or_else(|| ActivityId::random(ambient))
@@ -35,7 +35,7 @@ impl ActivityId {
     fn random(ambient: &dyn Ambient) -> ActivityId {
         let mut random = [0; 16];
         ambient.fill_random(&mut random);
-        // Version 4, variant 1: what a GUID made by chance says of itself.
+        // Version 4, variant 1: a random GUID.
         random[6] = random[6] & 0x0F | 0x40;
         random[8] = random[8] & 0x3F | 0x80;
         let mut text = [b'-'; LENGTH];
@@ -46,7 +46,6 @@ impl ActivityId {
         ActivityId(text)
     }
 
-    /// The text.
     pub(crate) fn as_str(&self) -> &str {
         // Hex digits and dashes are ASCII.
         str::from_utf8(&self.0).unwrap_or_default()

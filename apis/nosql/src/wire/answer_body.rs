@@ -1,4 +1,4 @@
-//! The body of an answer: bytes that are counted as memory until the last of them has left.
+//! The body of an answer: bytes that are counted as memory until all of them are sent.
 
 use bytes::Bytes;
 use engine::Reservation;
@@ -7,14 +7,14 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Bytes that are handed to the connection at a time. A connection keeps what it was handed until it is sent, so
-/// a client that does not read makes it keep no more than this.
+/// Bytes that are handed to the connection at a time. A connection holds them until they are sent, so for a client that
+/// does not read it holds at most this many.
 const PIECE_BYTES_MAX: usize = 64 * 1024;
 
-/// Bytes that a body may have allocated and not used.
+/// Bytes that a body may have allocated without using them.
 const SLACK_BYTES_MAX: usize = 64 * 1024;
 
-/// A body that is whole and sent piece by piece.
+/// A complete body that is sent in pieces.
 #[derive(Debug, Default)]
 pub struct AnswerBody {
     rest: Bytes,
@@ -61,7 +61,7 @@ impl Body for AnswerBody {
     }
 }
 
-/// Bytes whose memory is reserved as long as anybody holds a part of them.
+/// Bytes whose memory is reserved until the last reference to a part of them is dropped.
 pub(crate) fn reserved(mut bytes: Vec<u8>, mut reservation: Reservation) -> Bytes {
     if bytes.capacity() > bytes.len() + SLACK_BYTES_MAX {
         bytes.shrink_to_fit();

@@ -1,7 +1,7 @@
-//! Request bodies: read whole within bounds of size and time, or not at all.
+//! Request bodies: read completely within limits of size and time, or not at all.
 //!
-//! A connection can only go on behind a body that was read to its end, so a refused request's body is drained when
-//! that is cheap, and the connection is closed when it is not.
+//! A connection can only be used again after a body that was read to its end. So the body of a refused request is
+//! drained if that is cheap; otherwise the connection is closed.
 
 use crate::faults::{NosqlFault, WireFault};
 use bytes::{Bytes, BytesMut};
@@ -14,32 +14,32 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
-/// Bytes of a refused body that are read and thrown away. A client that is still sending when the connection closes
-/// sees a broken connection instead of the answer, and tries again.
+/// Bytes of a refused body that are read and discarded. A client that is still sending when the connection closes sees
+/// a broken connection instead of the answer, and retries.
 const DRAIN_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// A body on its way in.
+/// An incoming body.
 pub(crate) struct IncomingBody<'a, B> {
     body: Pin<&'a mut B>,
-    /// Bytes that came so far.
+    /// Bytes received so far.
     received: usize,
-    /// Whether the end was seen.
+    /// Whether the end was reached.
     ended: bool,
     timeout: Duration,
-    /// The first piece, as long as it is the only one: most bodies come in one, which needs no copy.
+    /// The first piece, as long as it is the only one: most bodies have one piece, which needs no copy.
     first: Bytes,
-    /// All pieces, once there are several.
+    /// All pieces, if there are several.
     joined: BytesMut,
 }
 
 impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
-    /// Nothing is read yet. All of the body must come within `timeout`.
+    /// Nothing is read yet. The whole body must arrive within `timeout`.
     pub(crate) fn new(body: Pin<&'a mut B>, timeout: Duration) -> IncomingBody<'a, B> {
         let (first, joined) = (Bytes::new(), BytesMut::new());
         IncomingBody { ended: body.is_end_stream(), body, received: 0, timeout, first, joined }
     }
 
-    /// The whole body if it is here already, as most are: a timer costs more than taking them. A client that
+    /// The whole body if it has already arrived, as most have: a timer costs more than reading it. A client that
     /// announces too much is refused before it sends.
     pub(crate) async fn read_at_once(&mut self) -> Result<Option<Bytes>, NosqlFault> {
         if self.ended {
@@ -56,14 +56,14 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
         }
     }
 
-    /// The whole body, with what has come so far.
+    /// The whole body, including what was already received.
     pub(crate) async fn read(&mut self) -> Result<Bytes, NosqlFault> {
         let timeout = self.timeout;
         let late = |_| WireFault::Body { reason: "it did not arrive in time".to_owned() };
         tokio::time::timeout(timeout, self.gather()).await.map_err(late)?
     }
 
-    /// Most bytes that the body can have.
+    /// Maximum size of the body.
     pub(crate) fn bytes_expected(&self) -> usize {
         let left = self.body.size_hint().upper().and_then(|bytes| usize::try_from(bytes).ok());
         left.map_or(REQUEST_BYTES_MAX, |left| self.received.saturating_add(left).min(REQUEST_BYTES_MAX))
@@ -73,7 +73,7 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
         usize::try_from(self.body.size_hint().lower()).unwrap_or(usize::MAX)
     }
 
-    /// May be given up between two pieces and begun again: what has come is kept here.
+    /// Can be cancelled between two pieces and restarted: received pieces are kept here.
     async fn gather(&mut self) -> Result<Bytes, NosqlFault> {
         while let Some(chunk) = self.bounded_chunk().await? {
             if self.received == chunk.len() {
@@ -99,11 +99,11 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
 
     /// The next piece of data; `None` at the end.
     async fn chunk(&mut self) -> Result<Option<Bytes>, NosqlFault> {
-        // A body that has all it announced is not asked for its end: to say so takes it another turn.
+        // A body with all announced bytes is not polled for its end, because that takes another poll.
         while !self.body.is_end_stream() {
             let Some(frame) = self.body.frame().await else { break };
             let broken = |_| WireFault::Body { reason: "it broke off".to_owned() };
-            // Trailers carry nothing for us.
+            // Trailers are ignored.
             let Ok(data) = frame.map_err(broken)?.into_data() else {
                 continue;
             };
@@ -114,7 +114,7 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
         Ok(None)
     }
 
-    /// Throws away what is left; answers whether the connection may go on.
+    /// Discards the rest; returns whether the connection can be used again.
     pub(crate) async fn drain(&mut self) -> bool {
         if self.ended {
             return true;
@@ -142,7 +142,7 @@ mod tests {
     use std::convert::Infallible;
     use std::task::{Context, Waker};
 
-    /// A body whose pieces are there and whose end is known by its length alone, as on a connection.
+    /// A body whose pieces are available and whose end is only known by its length, as on a connection.
     struct Announced {
         pieces: VecDeque<&'static [u8]>,
         length: usize,
@@ -170,7 +170,7 @@ mod tests {
         }
     }
 
-    /// Takes the body in one turn. There is no runtime here, so a timer would be a panic.
+    /// Polls the body once. There is no runtime here, so a timer would panic.
     fn taken<B: Body<Data = Bytes>>(body: B) -> Bytes {
         let body = pin!(body);
         let mut incoming = IncomingBody::new(body, Duration::from_secs(1));

@@ -1,17 +1,17 @@
-//! HTTP dates, as every signed request carries one.
+//! HTTP dates, which every signed request contains.
 
 use std::cell::Cell;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Bytes of a date in the form that all SDKs send: `Thu, 27 Apr 2017 00:51:12 GMT`.
+/// Length of a date in the form that all SDKs send: `Thu, 27 Apr 2017 00:51:12 GMT`.
 const DATE_BYTES: usize = 29;
 
 thread_local! {
-    /// The date that was parsed last. A date has whole seconds, so under load nearly all requests send the same text.
+    /// The last parsed date. A date has whole seconds, so under load nearly all requests send the same text.
     static LAST: Cell<([u8; DATE_BYTES], u64)> = const { Cell::new(([0; DATE_BYTES], 0)) };
 }
 
-/// Seconds since 1970 at a date, in any letter case; `None` for what is no date.
+/// Parses a date, case-insensitive, to seconds since 1970; `None` if it is invalid.
 pub(crate) fn parse(text: &str) -> Option<u64> {
     let Ok(bytes) = <[u8; DATE_BYTES]>::try_from(text.as_bytes()) else { return parse_any(text) };
     let (last, seconds) = LAST.get();
@@ -33,7 +33,7 @@ pub(crate) fn text(seconds: u64) -> String {
     httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds))
 }
 
-/// Some clients send the date as they sign it, in lower case: `thu, 27 apr 2017 00:51:12 gmt`.
+/// Some clients send the date in lower case, as they sign it: `thu, 27 apr 2017 00:51:12 gmt`.
 fn capitalised(date: &str) -> String {
     let mut text = String::with_capacity(date.len());
     let mut inside_word = false;

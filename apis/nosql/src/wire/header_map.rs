@@ -1,8 +1,8 @@
-//! The map of an answer's headers.
+//! The header map of an answer.
 //!
-//! To put a header into a map means to hash its name, and nearly all answers have the same names: those about one
-//! item and those about a page of a query over one or several partitions. Their maps are made once and copied, and only
-//! the values are put in their places.
+//! Inserting a header into a map hashes its name, and nearly all answers have the same names: answers with one item,
+//! and pages of a query over one or several partitions. Their maps are built once and cloned, and only the values are
+//! filled in.
 
 use super::names;
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -51,10 +51,10 @@ static PAGE_OF_SEVERAL: [&HeaderName; 9] = [
     &names::CONTENT_LENGTH,
 ];
 
-/// What every answer says: it holds data and is bound to a credential, so nobody between server and client may keep it.
+/// Sent with every answer: it contains data and depends on a credential, so no intermediary may cache it.
 const CACHE_CONTROL: HeaderValue = HeaderValue::from_static("no-store");
 
-/// The maps of such answers, without their values.
+/// The maps of such answers, with empty values.
 static MAPS: LazyLock<[HeaderMap; 3]> = LazyLock::new(|| {
     USUAL.map(|names| {
         let mut map = HeaderMap::with_capacity(names.len() + 1);
@@ -66,12 +66,11 @@ static MAPS: LazyLock<[HeaderMap; 3]> = LazyLock::new(|| {
     })
 });
 
-/// The map of `headers` with the value that `value` makes of each, and what every answer says; the last of a name
-/// counts.
+/// The map of `headers`, each with the value from `value`, plus the headers of every answer; the last of a name wins.
 pub(crate) fn of<T>(headers: Vec<(&'static HeaderName, T)>, value: impl Fn(T) -> HeaderValue) -> HeaderMap {
     if let Some(map) = usual(&headers) {
         let mut map = map.clone();
-        // A map without repeated names goes through its headers in the order in which they were put in.
+        // A map without repeated names iterates in insertion order.
         for (place, (_, text)) in map.values_mut().zip(headers) {
             *place = value(text);
         }
@@ -85,7 +84,7 @@ pub(crate) fn of<T>(headers: Vec<(&'static HeaderName, T)>, value: impl Fn(T) ->
     map
 }
 
-/// The map for these headers, if there is one. Names are statics, so it is enough to see where they are.
+/// The prepared map for these headers, if there is one. Names are statics, so comparing addresses is sufficient.
 fn usual<T>(headers: &[(&'static HeaderName, T)]) -> Option<&'static HeaderMap> {
     let is_meant = |names: &&[&HeaderName]| {
         let mut pairs = headers.iter().zip(*names);

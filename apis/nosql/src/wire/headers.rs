@@ -1,6 +1,6 @@
-//! Request headers, read into what they mean.
+//! Request headers, parsed to typed values.
 //!
-//! A header that is absent or empty says nothing; a header that says something unreadable refuses the request.
+//! An absent or empty header has no meaning; an invalid header refuses the request.
 
 use super::{names, session};
 use crate::faults::{NosqlFault, WireFault};
@@ -12,7 +12,7 @@ use plan::Condition;
 /// The account's consistency level.
 pub(crate) const CONSISTENCY: &str = "Session";
 
-/// The text of a header; `None` when it is absent or empty.
+/// The text of a header; `None` if it is absent or empty.
 pub(crate) fn text<'a>(
     headers: &'a HeaderMap,
     name: &'static HeaderName,
@@ -26,8 +26,8 @@ pub(crate) fn text<'a>(
     }
 }
 
-/// Headers that decide who may do what to which data. Sent twice, they could mean one thing to a proxy that checks
-/// requests and another here.
+/// Headers that affect access. If sent twice, they could mean one thing to a proxy that checks requests and another
+/// here.
 static ONCE: [&HeaderName; 12] = [
     &names::HOST,
     &names::AUTHORIZATION,
@@ -43,7 +43,7 @@ static ONCE: [&HeaderName; 12] = [
     &names::IF_NONE_MATCH,
 ];
 
-/// Refuses a request that repeats a header that decides about access.
+/// Refuses a request that repeats a header that affects access.
 pub(crate) fn check_repeated(headers: &HeaderMap) -> Result<(), WireFault> {
     if headers.len() == headers.keys_len() {
         return Ok(());
@@ -54,12 +54,12 @@ pub(crate) fn check_repeated(headers: &HeaderMap) -> Result<(), WireFault> {
     }
 }
 
-/// The fault of a header that cannot be understood.
+/// The fault of an invalid header.
 pub(crate) fn bad(name: &'static HeaderName, value: &str, reason: &str) -> WireFault {
     WireFault::Header { name: name.as_str(), value: value.to_owned(), reason: reason.to_owned() }
 }
 
-/// A yes or no in any letter case; absent means no.
+/// A boolean, case-insensitive; absent means false.
 pub(crate) fn flag(headers: &HeaderMap, name: &'static HeaderName) -> Result<bool, WireFault> {
     match text(headers, name)? {
         None => Ok(false),
@@ -69,7 +69,7 @@ pub(crate) fn flag(headers: &HeaderMap, name: &'static HeaderName) -> Result<boo
     }
 }
 
-/// What a write asks of the stored version. `If-Match` goes before `If-None-Match` when both are sent.
+/// The condition of a write on the stored version. `If-Match` takes precedence over `If-None-Match`.
 pub(crate) fn write_condition(headers: &HeaderMap) -> Result<Condition, WireFault> {
     if let Some(etag) = text(headers, &names::IF_MATCH)? {
         return Ok(if_match(etag));
@@ -77,22 +77,22 @@ pub(crate) fn write_condition(headers: &HeaderMap) -> Result<Condition, WireFaul
     read_condition(headers)
 }
 
-/// What a read asks of the stored version: only `If-None-Match` matters.
+/// The condition of a read on the stored version: only `If-None-Match` applies.
 pub(crate) fn read_condition(headers: &HeaderMap) -> Result<Condition, WireFault> {
     Ok(text(headers, &names::IF_NONE_MATCH)?.map_or(Condition::None, if_none_match))
 }
 
-/// The meaning of an `If-Match`.
+/// The condition of an `If-Match`.
 pub(crate) fn if_match(etag: &str) -> Condition {
     if etag == "*" { Condition::IfExists } else { Condition::IfMatch(etag.to_owned()) }
 }
 
-/// The meaning of an `If-None-Match`.
+/// The condition of an `If-None-Match`.
 pub(crate) fn if_none_match(etag: &str) -> Condition {
     if etag == "*" { Condition::IfAbsent } else { Condition::IfNoneMatch(etag.to_owned()) }
 }
 
-/// Most items of a page: `-1` leaves it to us, and more than we give is cut without a word.
+/// Maximum items of a page: `-1` means the default, and a value above our limit is reduced silently.
 pub(crate) fn page_items(headers: &HeaderMap) -> Result<usize, WireFault> {
     let Some(text) = text(headers, &names::MAX_ITEM_COUNT)? else {
         return Ok(PAGE_ITEMS_DEFAULT);
@@ -104,7 +104,7 @@ pub(crate) fn page_items(headers: &HeaderMap) -> Result<usize, WireFault> {
     }
 }
 
-/// Refuses a level above the account's; a weaker one is always met.
+/// Refuses a level above the account's; a weaker one is always satisfied.
 pub(crate) fn check_consistency(headers: &HeaderMap) -> Result<(), WireFault> {
     let Some(text) = text(headers, &names::CONSISTENCY_LEVEL)? else {
         return Ok(());
@@ -119,7 +119,7 @@ pub(crate) fn check_consistency(headers: &HeaderMap) -> Result<(), WireFault> {
     Err(bad(&names::CONSISTENCY_LEVEL, text, "it is no consistency level"))
 }
 
-/// How long a token of the permission in the answer shall live.
+/// The requested lifetime of the token in the answer.
 pub(crate) fn token_life(headers: &HeaderMap) -> Result<TokenLife, WireFault> {
     let Some(text) = text(headers, &names::EXPIRY_SECONDS)? else {
         return Ok(TokenLife::DEFAULT);
@@ -131,34 +131,34 @@ pub(crate) fn token_life(headers: &HeaderMap) -> Result<TokenLife, WireFault> {
     })
 }
 
-/// What the client has seen.
+/// The session tokens of the client.
 pub(crate) fn session(headers: &HeaderMap) -> Result<Vec<SessionToken>, WireFault> {
     text(headers, &names::SESSION_TOKEN)?.map_or(Ok(Vec::new()), session::parse_list)
 }
 
-/// Whether the body of a write's answer may be left out.
+/// Whether the answer to a write may omit the body.
 pub(crate) fn prefers_minimal(headers: &HeaderMap) -> Result<bool, WireFault> {
     Ok(text(headers, &names::PREFER)?.is_some_and(|text| text.eq_ignore_ascii_case("return=minimal")))
 }
 
-/// Whether the body is a query, by header or by type.
+/// Whether the body is a query, by header or by content type.
 pub(crate) fn is_query(headers: &HeaderMap) -> Result<bool, WireFault> {
     let by_kind = has_type(headers, "application/query+json")? || is_bare_sql(headers)?;
     Ok(by_kind || flag(headers, &names::IS_QUERY)?)
 }
 
-/// Whether the body is the text of a query and nothing else.
+/// Whether the body is the bare text of a query.
 pub(crate) fn is_bare_sql(headers: &HeaderMap) -> Result<bool, WireFault> {
     has_type(headers, "application/sql")
 }
 
-/// Whether the body is of a type, whatever its parameters.
+/// Whether the body has a content type, ignoring its parameters.
 fn has_type(headers: &HeaderMap, wanted: &str) -> Result<bool, WireFault> {
     let kind = text(headers, &names::CONTENT_TYPE)?.unwrap_or_default();
     Ok(kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(wanted))
 }
 
-/// Whether a change feed is wanted; clients differ in the letter case.
+/// Whether a change feed is requested; clients differ in letter case.
 pub(crate) fn is_change_feed(headers: &HeaderMap) -> Result<bool, WireFault> {
     match text(headers, &names::A_IM)? {
         None => Ok(false),

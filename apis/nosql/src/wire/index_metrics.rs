@@ -1,7 +1,7 @@
-//! The indexes of a query as a header tells them: `x-ms-cosmos-index-utilization`.
+//! Index metrics of a query as a header: `x-ms-cosmos-index-utilization`.
 //!
-//! There are two forms. The first is JSON in base64, read by most clients; some of them refuse members that they do
-//! not know. The second is JSON with percent signs, and names how much an index helps only where one is missing.
+//! There are two forms. The first is JSON in base64, read by most clients; some of them reject unknown members. The
+//! second is percent-encoded JSON, and contains the impact of an index only if the index is missing.
 
 use super::headers;
 use super::names;
@@ -14,23 +14,23 @@ use http::HeaderMap;
 use model::policy::{CompositeIndex, IndexSegment};
 use serde_json::{Value as Json, json};
 
-/// Bytes of JSON that a header may hold. Clients read no more than 8 or 16 KB of headers in all, and the header is
-/// somewhat longer than the JSON; what does not fit is left out.
+/// Maximum bytes of JSON in the header. Clients accept 8 or 16 KB of headers in total, and the header is somewhat
+/// longer than the JSON; what does not fit is omitted.
 const JSON_BYTES_MAX: usize = 3 * 1024;
 /// Bytes of JSON around the path of an index.
 const INDEX_BYTES: usize = 120;
 
-/// What indexes are told in.
+/// The form of the metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IndexMetricsForm {
-    /// The older one.
+    /// The older form.
     First,
-    /// The newer one.
+    /// The newer form.
     Second,
 }
 
 impl IndexMetricsForm {
-    /// The form that a client asks for, if it does.
+    /// The form that a client requests, if any.
     pub(crate) fn asked(headers: &HeaderMap) -> Result<Option<IndexMetricsForm>, WireFault> {
         let first = headers::flag(headers, &names::POPULATE_INDEX_METRICS)?;
         Ok(if headers::flag(headers, &names::POPULATE_INDEX_METRICS_V2)? {
@@ -50,7 +50,7 @@ impl IndexMetricsForm {
     }
 }
 
-/// Leaves out what does not fit, of the lists that matter least first.
+/// Removes what does not fit, from the least important lists first.
 fn shorten(indexes: &mut IndexUse) {
     let mut room = JSON_BYTES_MAX;
     let mut fits = |size: usize| {
@@ -66,7 +66,7 @@ fn shorten(indexes: &mut IndexUse) {
     }
 }
 
-/// Bytes of a text as JSON, roughly.
+/// Approximate bytes of a text as JSON.
 fn json_size(text: &str) -> usize {
     text.len() + 4
 }
@@ -152,7 +152,7 @@ fn composite_texts(composite: &CompositeIndex) -> Vec<String> {
     composite.paths.iter().map(text).collect()
 }
 
-/// A name of a path, in quotes if it has other characters than letters, digits and `_`.
+/// Appends a name of a path, quoted if it has characters other than letters, digits and `_`.
 fn push_name(name: &str, text: &mut String) {
     text.push('/');
     if !name.is_empty() && name.chars().all(|character| character.is_alphanumeric() || character == '_') {

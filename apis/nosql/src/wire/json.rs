@@ -1,4 +1,4 @@
-//! JSON text written straight into a buffer, for answers whose shape is fixed.
+//! JSON text written directly into a buffer, for answers with a fixed form.
 
 /// Appends `text` as a JSON string with its quotes.
 pub(crate) fn push_string(text: &str, out: &mut Vec<u8>) {
@@ -18,12 +18,12 @@ pub(crate) fn push_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Appends a whole number.
+/// Appends an integer.
 pub(crate) fn push_integer(number: impl itoa::Integer, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
-/// Appends a number of hundredths with its two decimals.
+/// Appends a number of hundredths with two decimals.
 pub(crate) fn push_hundredths(hundredths: u64, out: &mut Vec<u8>) {
     push_integer(hundredths / 100, out);
     out.push(b'.');

@@ -1,12 +1,12 @@
-//! Partition keys as text: a JSON array with one element per path, fewer for the beginning of a hierarchical key.
+//! Partition keys as text: a JSON array with one element per path, fewer for a prefix of a hierarchical key.
 //!
-//! `{}` stands for undefined, and `[]` for the key of a container that has none.
+//! `{}` means undefined, and `[]` is the key of a container without one.
 
 use crate::faults::{NosqlFault, WireFault};
 use model::{KeyComponent, PartitionKey, PartitionKeyDefinition};
 use value::{Kind, Value};
 
-/// Reads the key in a header, or in a body where it has the same form.
+/// Parses the key in a header, or in a body where it has the same form.
 pub(crate) fn parse(definition: &PartitionKeyDefinition, text: &str) -> Result<PartitionKey, NosqlFault> {
     if let Some(text) = only_string(text) {
         return Ok(definition.key(vec![text.into()])?);
@@ -14,7 +14,7 @@ pub(crate) fn parse(definition: &PartitionKeyDefinition, text: &str) -> Result<P
     Ok(definition.key(components(text, definition.paths().len())?)?)
 }
 
-/// The components in a text. Of those beyond `needed` the kind does not matter: their number is the fault.
+/// The components in a text. If there are more than `needed`, their kinds are not checked: their number is the fault.
 pub(crate) fn components(text: &str, needed: usize) -> Result<Vec<KeyComponent>, WireFault> {
     let bad = |reason| WireFault::PartitionKey { text: text.to_owned(), reason };
     let Ok(Value::Array(elements)) = Value::from_json(text.as_bytes()) else {
@@ -49,8 +49,8 @@ fn component(element: &Value) -> Option<KeyComponent> {
     }
 }
 
-/// The text in a header of the form that nearly all have, `["text"]` without escapes or spaces: it is read without
-/// making a tree of values first.
+/// The text in a header of the usual form, `["text"]` without escapes or spaces: it is parsed without building a tree
+/// of values.
 fn only_string(header: &str) -> Option<&str> {
     let text = header.strip_prefix("[\"")?.strip_suffix("\"]")?;
     let is_plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
@@ -66,7 +66,7 @@ mod tests {
     fn the_usual_header_is_read_as_any_other() {
         let definition = PartitionKeyDefinition::new(PartitionKeyKind::HashV2, ["/a"]).unwrap();
         let parsed = |header: &str| parse(&definition, header);
-        // A space in front takes the general way.
+        // A leading space is handled by the general parser.
         for header in [
             r#"["text"]"#,
             r#"[""]"#,

@@ -1,23 +1,21 @@
-//! Links of resources by RIDs and by names, as answers carry them.
+//! Links of resources by RID and by name, as in answers.
 
 use super::percent;
 use engine::Container;
 use http::HeaderValue;
 use model::{Rid, ScriptKind};
 
-/// The links of a container. Every answer about its documents carries them, so they are made once.
+/// The links of a container. Every answer about its documents contains them, so they are built once.
 #[derive(Debug)]
 pub(crate) struct ContainerLinks {
-    /// The text of its RID.
     pub(crate) rid: HeaderValue,
     /// `dbs/…/colls/…/` by RIDs.
     pub(crate) rid_path: String,
-    /// `dbs/…/colls/…` by names. Names are any text, the path is ASCII: what is not is percent-encoded.
+    /// `dbs/…/colls/…` by names. Names can be any text, the path is ASCII: other characters are percent-encoded.
     pub(crate) name_path: HeaderValue,
 }
 
 impl ContainerLinks {
-    /// The links of `container`.
     pub(crate) fn of(container: &Container) -> &ContainerLinks {
         container.derived().get_or_make(|| {
             let name_path = format!("dbs/{}/colls/{}", container.database().id(), container.id());
@@ -30,7 +28,7 @@ impl ContainerLinks {
     }
 }
 
-/// A value that is checked once, not in every answer. Links are ASCII, so it is never empty.
+/// A header value that is validated once, not in every answer. Links are ASCII, so it is never empty.
 fn header_value(text: String) -> HeaderValue {
     HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
@@ -56,7 +54,7 @@ pub fn document_link(rid: Rid) -> String {
     }
 }
 
-/// The segment of scripts of a kind in paths and links.
+/// The path segment for scripts of a kind.
 pub(crate) fn script_segment(kind: ScriptKind) -> &'static str {
     match kind {
         ScriptKind::StoredProcedure => "sprocs",
@@ -65,7 +63,7 @@ pub(crate) fn script_segment(kind: ScriptKind) -> &'static str {
     }
 }
 
-/// The link of the database or container that an offer is for, as in its `_self`.
+/// The link of the database or container of an offer, as in its `_self`.
 pub(crate) fn offer_owner(owner: Rid) -> String {
     match owner {
         Rid::Container(database, _) => container_path(Rid::Database(database), owner),

@@ -1,4 +1,4 @@
-//! The wire's own forms: header names and meanings, activity ids, JSON of resources, answers.
+//! Wire formats: header names and values, activity ids, JSON of resources, answers.
 
 pub(crate) mod activity;
 pub(crate) mod answer_body;

@@ -1,8 +1,8 @@
-//! Percent-encoding, in which names stand in paths, links and headers.
+//! Percent-encoding of names in paths, links and headers.
 
 use std::borrow::Cow;
 
-/// Undoes percent-encoding; `None` for a broken escape or bytes that are no UTF-8.
+/// Decodes percent-encoding; `None` for an invalid escape or bytes that are not UTF-8.
 pub(crate) fn decoded(text: &str) -> Option<Cow<'_, str>> {
     if !text.as_bytes().contains(&b'%') {
         return Some(Cow::Borrowed(text));
@@ -20,7 +20,7 @@ pub(crate) fn decoded(text: &str) -> Option<Cow<'_, str>> {
     String::from_utf8(bytes).ok().map(Cow::Owned)
 }
 
-/// Percent-encodes what is not printable ASCII, and nothing else.
+/// Percent-encodes everything that is not printable ASCII, and nothing else.
 pub(crate) fn encoded(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return Cow::Borrowed(text);
@@ -35,7 +35,7 @@ pub(crate) fn encoded(text: &str) -> Cow<'_, str> {
     Cow::Owned(encoded)
 }
 
-/// The text with everything but letters, digits and a few signs as `%XX`, which all clients turn back alike.
+/// Encodes everything but letters, digits and a few signs as `%XX`, which all clients decode in the same way.
 pub(crate) fn strictly_encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len() * 2);
     for byte in text.bytes() {

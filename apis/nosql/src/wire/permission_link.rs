@@ -1,4 +1,4 @@
-//! The link in a permission: which resource it is for.
+//! The link in a permission: the resource that it applies to.
 //!
 //! Clients write links as parts of a URL, by names or RIDs, with or without slashes around them.
 
@@ -15,7 +15,7 @@ pub(crate) fn segments(definition: &PermissionDefinition) -> Result<Vec<Cow<'_, 
     segments.collect::<Option<_>>().ok_or_else(|| bad("its percent-encoding is broken"))
 }
 
-/// What `definition` asks for, where `segments` are those of its link.
+/// The requested grant of `definition`, with the `segments` of its link.
 pub(crate) fn wanted<'a>(
     definition: &PermissionDefinition,
     segments: &'a [Cow<'a, str>],

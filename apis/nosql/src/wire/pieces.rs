@@ -1,8 +1,8 @@
-//! Cutting short texts at a mark of ASCII.
+//! Splitting short texts at an ASCII character.
 //!
-//! Byte by byte: paths and tokens are shorter than what the standard search for a character gets ready for.
+//! Byte by byte: paths and tokens are too short to benefit from the standard library's search.
 
-/// What stands before and after the first `mark`.
+/// The text before and after the first `mark`.
 pub(crate) fn cut_once(text: &str, mark: u8) -> Option<(&str, &str)> {
     debug_assert!(mark.is_ascii());
     let place = text.bytes().position(|byte| byte == mark)?;

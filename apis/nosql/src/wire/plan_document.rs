@@ -1,17 +1,17 @@
-//! The document that tells a client how to query ranges and join their answers.
+//! The JSON of a query plan, which says how a client queries ranges and merges their answers.
 //!
-//! Lists are never absent and names never change: clients read their lengths unchecked.
+//! Lists are always present and names never change: clients access them unchecked.
 
 use crate::client_plan::{ClientPlan, Distinct, Fold, HybridPlan};
 use model::{EffectiveKey, EffectiveRange};
 use serde_json::{Map, Value as Json, json};
 
-/// A part of the hash space that the client must ask.
+/// A part of the hash space that the client must query.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum PlanRange {
     /// One point, both ends included.
     Point(EffectiveKey),
-    /// From the first point to before the last.
+    /// An interval without its upper end.
     Interval(EffectiveRange),
 }
 
@@ -46,7 +46,7 @@ impl PlanRange {
     }
 }
 
-/// The text of a plan that joins rows.
+/// The text of a plan that merges rows.
 pub(crate) fn joined(plan: &ClientPlan, ranges: &[PlanRange]) -> String {
     let document = json!({
         "partitionedQueryExecutionInfoVersion": 2,

@@ -11,38 +11,38 @@ use http::{HeaderName, HeaderValue, Response, StatusCode, Version};
 use model::{Charge, Etag, SessionToken};
 use std::ops::Range;
 
-/// Headers of a usual answer; room for them is made at once.
+/// Number of headers of a typical answer; the capacity is allocated at once.
 const HEADERS_USUAL: usize = 16;
 
-/// Bytes of their texts in a usual answer, for which a body should leave room.
+/// Bytes of the header texts of a typical answer; a body should have this spare capacity.
 pub(crate) const HEADER_BYTES_USUAL: usize = 160;
 
 /// The answer to one request.
 #[derive(Debug)]
 pub(crate) struct Reply {
     status: StatusCode,
-    /// In the order in which they were added; the last of a name counts.
+    /// In the order in which they were added; the last of a name wins.
     headers: Vec<(&'static HeaderName, Text)>,
-    /// The body, and behind it the texts that are written for headers: one allocation for all of them.
+    /// The body, followed by the texts written for headers: one allocation for all of them.
     bytes: Vec<u8>,
     body_length: usize,
-    /// Memory of the bytes; small answers have none.
+    /// Reserved memory of the bytes; small answers have none.
     reservation: Option<Box<Reservation>>,
 }
 
-/// The text of a header.
 #[derive(Debug)]
 enum Text {
-    /// Part of the program, or made before.
+    /// Constant, or built before.
     Fixed(HeaderValue),
-    /// Made for this answer.
+    /// Built for this answer.
     Shared(Bytes),
-    /// These of the answer's bytes.
+    /// A range of the answer's bytes.
     Written(Range<usize>),
 }
 
 impl Text {
-    /// The value, where `texts` begins at this place of the answer's bytes. What cannot stand in a header becomes empty, which says as much as none; ours always can.
+    /// The value, where `texts` starts at offset `texts_at` of the answer's bytes. A text that is invalid in a header
+    /// becomes empty, which is equivalent to no header; ours are always valid.
     fn value(self, texts: &Bytes, texts_at: usize) -> HeaderValue {
         let empty = || HeaderValue::from_static("");
         match self {
@@ -67,7 +67,7 @@ impl Reply {
         let body_length = body.len();
         let mut reply = Reply { status, headers, body_length, bytes: body, reservation: None };
         if charge == Charge::MINIMUM {
-            // What nearly every read costs.
+            // The charge of nearly every read.
             reply.fixed(&names::REQUEST_CHARGE, const { HeaderValue::from_static("1.00") });
         } else {
             reply.written(&names::REQUEST_CHARGE, |text| json::push_hundredths(charge.hundredths(), text));
@@ -95,24 +95,23 @@ impl Reply {
         reply
     }
 
-    /// Adds a header.
     pub(crate) fn text(&mut self, name: &'static HeaderName, text: String) {
         self.headers.push((name, Text::Shared(text.into())));
     }
 
-    /// Adds a header that always says the same.
+    /// Adds a header with a constant value.
     pub(crate) fn fixed(&mut self, name: &'static HeaderName, text: HeaderValue) {
         self.headers.push((name, Text::Fixed(text)));
     }
 
-    /// Adds a header with what `write` appends.
+    /// Adds a header with the text that `write` appends.
     fn written(&mut self, name: &'static HeaderName, write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.bytes.len();
         write(&mut self.bytes);
         self.headers.push((name, Text::Written(start..self.bytes.len())));
     }
 
-    /// Adds a header with a whole number.
+    /// Adds a header with an integer.
     pub(crate) fn number(&mut self, name: &'static HeaderName, number: impl itoa::Integer) {
         self.written(name, |text| json::push_integer(number, text));
     }
@@ -129,7 +128,7 @@ impl Reply {
         self.headers.push((&names::CONTENT_PATH, Text::Fixed(links.rid.clone())));
     }
 
-    /// Adds what the client has now seen of a partition of `container`.
+    /// Adds the session token for a partition of `container`.
     pub(crate) fn session(&mut self, container: &Container, session: SessionToken) {
         self.written(&names::SESSION_TOKEN, |text| session::push(session, text));
         self.number(&names::LSN, session.lsn.0);
@@ -137,7 +136,7 @@ impl Reply {
         self.owner(container);
     }
 
-    /// Adds what the client has now seen of several partitions of `container`.
+    /// Adds the session tokens for several partitions of `container`.
     pub(crate) fn sessions(&mut self, container: &Container, sessions: &[SessionToken]) {
         match sessions {
             [] => self.owner(container),
@@ -149,12 +148,12 @@ impl Reply {
         }
     }
 
-    /// Asks the client to open a new connection: this one holds an unread body.
+    /// Asks the client to open a new connection: this one has an unread body.
     pub(crate) fn close_connection(&mut self) {
         self.fixed(&names::CONNECTION, const { HeaderValue::from_static("close") });
     }
 
-    /// Bytes of memory that the answer takes.
+    /// Bytes of memory of the answer.
     pub(crate) fn size(&self) -> usize {
         self.bytes.capacity()
     }
@@ -164,12 +163,12 @@ impl Reply {
         self.reservation.is_some()
     }
 
-    /// Has the answer counted as memory until it is sent.
+    /// Counts the answer as memory until it is sent.
     pub(crate) fn reserve(&mut self, reservation: Reservation) {
         self.reservation = Some(Box::new(reservation));
     }
 
-    /// The response. The length is always said, except where a body is impossible.
+    /// The response. The length is always given, except if a body is impossible.
     pub(crate) fn into_response(mut self, activity: &ActivityId, version: Version) -> Response<AnswerBody> {
         self.written(&names::ACTIVITY_ID, |text| text.extend_from_slice(activity.as_bytes()));
         if self.status != StatusCode::NO_CONTENT && self.status != StatusCode::NOT_MODIFIED {
@@ -183,7 +182,7 @@ impl Reply {
             *response.headers_mut() = header_map::of(headers, |text| text.value(&bytes, 0));
             *response.body_mut() = AnswerBody::new(bytes.slice(..body_length));
         } else {
-            // Texts of headers live on in the tables of the connection, so they must not keep the body with them.
+            // Texts of headers stay in the tables of the connection, so they must not keep the body alive.
             let texts = Bytes::copy_from_slice(&self.bytes[body_length..]);
             self.bytes.truncate(body_length);
             *response.headers_mut() = header_map::of(headers, |text| text.value(&texts, body_length));
@@ -192,7 +191,7 @@ impl Reply {
         response
     }
 
-    /// The bytes, counted as memory until nobody holds a part of them.
+    /// The bytes, counted as memory until the last reference to a part of them is dropped.
     fn into_bytes(self) -> Bytes {
         match self.reservation {
             Some(reservation) => reserved(self.bytes, *reservation),

@@ -1,4 +1,4 @@
-//! Resources as JSON, with the properties that the server adds to each.
+//! Resources as JSON, with their system properties.
 
 use super::links::{self, ContainerLinks};
 use super::{definition, json};
@@ -22,7 +22,7 @@ pub(crate) fn database(database: &Database) -> Json {
     })
 }
 
-/// A container: its definition and what the server adds.
+/// A container: its definition and its system properties.
 pub(crate) fn container(container: &Container) -> Json {
     let mut members = definition::container::write(container.definition());
     members.insert("_rid".to_owned(), container.rid().to_string().into());
@@ -77,7 +77,7 @@ pub(crate) fn offer(offer: &Offer) -> Json {
     })
 }
 
-/// `offerThroughput` is there for autoscale too: clients read it after every change.
+/// `offerThroughput` is present for autoscale too: clients read it after every change.
 fn offer_content(offer: &Offer) -> Json {
     let mut content = json!({
         "offerThroughput": offer.throughput().max(),
@@ -119,7 +119,7 @@ pub(crate) fn text(json: &Json) -> Vec<u8> {
     json.to_string().into_bytes()
 }
 
-/// Writes items of one container. Their links share all but the last RID.
+/// Writes items of one container. Their links differ only in the last RID.
 pub(crate) struct ItemWriter<'a> {
     container: &'a Container,
     links: &'a ContainerLinks,
@@ -152,7 +152,7 @@ impl ItemWriter<'_> {
     }
 }
 
-/// Appends an ETag as a JSON string; its own quotes are part of it.
+/// Appends an ETag as a JSON string; the quotes of the ETag are part of it.
 pub(crate) fn push_etag(etag: Etag, out: &mut Vec<u8>) {
     let text = etag.text();
     let inner = text.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")).unwrap_or(&text);

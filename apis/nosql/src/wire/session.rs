@@ -1,19 +1,19 @@
 //! Session tokens as text, in the vector form `<range>:<version>#<lsn>`.
 //!
-//! The version stays 0 and there is no region part: there is one region.
+//! The version is always 0 and there is no region part, because there is one region.
 
 use super::json;
 use super::pieces::{cut_once, pieces};
 use crate::faults::WireFault;
 use model::{Lsn, PartitionOrdinal, SessionToken};
 
-/// Reads a header value: entries joined by commas, in vector or simple form, possibly from several ranges.
+/// Parses a header value: entries separated by commas, in vector or simple form, possibly of several ranges.
 pub(crate) fn parse_list(text: &str) -> Result<Vec<SessionToken>, WireFault> {
     let bad = || WireFault::SessionToken { text: text.to_owned() };
     pieces(text, b',').map(|entry| parse_entry(entry.trim()).ok_or_else(bad)).collect()
 }
 
-/// Appends tokens joined by commas.
+/// Appends tokens separated by commas.
 pub(crate) fn push_list(tokens: &[SessionToken], out: &mut Vec<u8>) {
     for (index, token) in tokens.iter().enumerate() {
         if index > 0 {
@@ -30,7 +30,7 @@ pub(crate) fn push(token: SessionToken, out: &mut Vec<u8>) {
     json::push_integer(token.lsn.0, out);
 }
 
-/// `0:1#42#3=40`, `0:-1#42` and `0:42` all name LSN 42 of range 0.
+/// `0:1#42#3=40`, `0:-1#42` and `0:42` all mean LSN 42 of range 0.
 fn parse_entry(entry: &str) -> Option<SessionToken> {
     let (range, token) = cut_once(entry, b':')?;
     let lsn = match cut_once(token, b'#') {

@@ -44,7 +44,7 @@ pub(crate) fn encryption_key(database: &Database, key: &ClientEncryptionKey) -> 
     Json::Object(members)
 }
 
-/// What the server adds to each.
+/// Adds the system properties.
 fn add_system<D>(members: &mut Map<String, Json>, entry: &Entry<D>, link: &str) {
     members.insert("_rid".to_owned(), entry.rid().to_string().into());
     members.insert("_self".to_owned(), link.into());

@@ -132,7 +132,7 @@ async fn a_bulk_for_another_range_is_sent_back_whole() {
     assert_eq!(client.send(bulk("1", steps)).await.status, StatusCode::OK);
 }
 
-/// Puts documents of a megabyte each into the container.
+/// Stores documents of a megabyte each in the container.
 async fn put_large(client: &Client, count: usize) {
     for number in 0..count {
         let item = json!({ "id": format!("large{number}"), "pk": "a", "n": 0, "text": "x".repeat(1 << 20) });
@@ -166,7 +166,7 @@ async fn the_answer_of_a_batch_is_bounded_and_a_refused_one_did_nothing() {
         let read = Call::get("/dbs/d/colls/c/docs/new").key(&json!(["a"]));
         assert_eq!(client.send(read).await.code(), (404, 0));
     }
-    // What does not come back is not bounded by the answer.
+    // Documents that are not returned do not count for the limit of the answer.
     let quiet = batch(json!(increments(4))).header("prefer", "return=minimal");
     assert_eq!(statuses(&client.send(quiet).await), [200; 4]);
     let read = client.send(Call::get("/dbs/d/colls/c/docs/large3").key(&json!(["a"]))).await;

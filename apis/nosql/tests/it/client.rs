@@ -1,4 +1,4 @@
-//! A client that signs like the SDKs do, and the API it talks to.
+//! A client that signs like the SDKs, and the API that it uses.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -21,7 +21,7 @@ pub(crate) const KEY: &[u8] = b"the key of these tests";
 /// The time of all tests.
 pub(crate) const NOW: u64 = 1_700_000_000;
 
-/// A clock that stands until it is moved and chance that counts.
+/// A clock that only moves when it is set, and randomness that counts.
 #[derive(Debug, Default)]
 pub(crate) struct Still {
     later_seconds: AtomicU64,
@@ -40,7 +40,7 @@ impl Ambient for Still {
     }
 }
 
-/// An API with an account behind it.
+/// An API with an account.
 pub(crate) struct Client {
     api: NosqlApi,
     ambient: Arc<Still>,
@@ -52,7 +52,7 @@ impl Client {
         Client::with_options(NosqlOptions::default()).await
     }
 
-    /// An API to an engine that was opened elsewhere.
+    /// An API over an engine that was opened elsewhere.
     pub(crate) fn over(engine: Arc<Engine>) -> Client {
         Client { api: NosqlApi::new(engine, NosqlOptions::default()), ambient: Arc::default() }
     }
@@ -70,7 +70,7 @@ impl Client {
         Client { api: NosqlApi::new(engine, options), ambient }
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     pub(crate) fn advance(&self, seconds: u64) {
         self.ambient.later_seconds.fetch_add(seconds, Ordering::Relaxed);
     }
@@ -83,14 +83,14 @@ impl Client {
         client
     }
 
-    /// Creates something small that must be new.
+    /// Creates a small resource that must be new.
     pub(crate) async fn create(&self, path: &str, body: Json) -> Json {
         let answer = self.send(Call::post(path).json(&body)).await;
         assert_eq!(answer.status, StatusCode::CREATED, "{path}: {answer:?}");
         answer.json()
     }
 
-    /// Reads a list page by page, two at a time, and gives the ids in it.
+    /// Reads a list in pages of two and returns the ids.
     pub(crate) async fn listed(&self, path: &str, envelope: &str) -> Vec<String> {
         let mut ids = Vec::new();
         let mut call = Call::get(path).header("x-ms-max-item-count", "2");
@@ -115,7 +115,7 @@ impl Client {
         answer
     }
 
-    /// Sends a request and reads the answer whole.
+    /// Sends a request and reads the whole answer.
     pub(crate) async fn send(&self, call: Call) -> Answer {
         self.send_by(call, ConnectionInfo { secure: false, memory: None }).await
     }
@@ -127,7 +127,7 @@ impl Client {
         Answer { status: parts.status, headers: parts.headers, body }
     }
 
-    /// Sends a request and leaves the answer unread. A connection with memory of its own is one of HTTP/2.
+    /// Sends a request and does not read the body of the answer. A connection with its own memory is an HTTP/2 one.
     pub(crate) async fn answered(&self, call: Call, connection: ConnectionInfo) -> Response<AnswerBody> {
         let mut request = call.into_request();
         if connection.memory.is_some() {
@@ -167,9 +167,9 @@ pub(crate) struct Call {
     pub(crate) path: String,
     pub(crate) headers: Vec<(String, Vec<u8>)>,
     pub(crate) body: Vec<u8>,
-    /// Headers that would be added and are not wanted.
+    /// Headers that would be added but are not wanted.
     pub(crate) omitted: Vec<String>,
-    /// Kind and link to sign, when not those that the path says.
+    /// Kind and link to sign, if they differ from those of the path.
     pub(crate) signed_as: Option<(String, String)>,
 }
 
@@ -217,7 +217,7 @@ impl Call {
         self
     }
 
-    /// Does not send a header that every request has.
+    /// Omits a header that every request has.
     pub(crate) fn omit(mut self, name: &str) -> Call {
         self.omitted.push(name.to_owned());
         self
@@ -271,7 +271,7 @@ impl Call {
         self.authorization_by(KEY, date)
     }
 
-    /// The credential that an account key makes.
+    /// The credential for an account key.
     pub(crate) fn authorization_by(&self, key: &[u8], date: &str) -> String {
         let (kind, link) = self.signed_as.clone().unwrap_or_else(|| subject(&self.path));
         let payload =
@@ -292,7 +292,7 @@ fn encoded(text: &str) -> String {
     text.replace('%', "%25").replace('=', "%3d").replace('&', "%26").replace('+', "%2B").replace('/', "%2F")
 }
 
-/// Kind and link of a path, as clients that know names only compute them.
+/// Kind and link of a path, as computed by clients that only know names.
 fn subject(path: &str) -> (String, String) {
     let path = path.split('?').next().unwrap().trim_matches('/');
     let path = decoded(path);
@@ -324,7 +324,7 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What came back.
+/// The answer to a request.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,

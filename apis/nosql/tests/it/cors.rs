@@ -1,4 +1,4 @@
-//! What browsers of other origins are told.
+//! CORS headers in answers to browsers.
 
 use crate::client::{Answer, Call, Client, DOCS, container};
 use http::{Method, StatusCode};
@@ -13,7 +13,7 @@ async fn client(policy: Option<&str>) -> Client {
     Client::with_options(NosqlOptions { cors, ..NosqlOptions::default() }).await
 }
 
-/// A preflight as browsers send it: without any credential.
+/// A preflight as browsers send it: without a credential.
 fn preflight(origin: &str) -> Call {
     Call::new(Method::OPTIONS, DOCS)
         .omit("authorization")
@@ -23,7 +23,7 @@ fn preflight(origin: &str) -> Call {
         .header("access-control-request-headers", "authorization,x-ms-date, X-MS-Version,x-evil,content-type")
 }
 
-/// All headers of CORS that an answer has.
+/// All CORS headers of an answer.
 fn cors_headers(answer: &Answer) -> Vec<&str> {
     answer
         .headers
@@ -97,7 +97,7 @@ async fn a_page_reads_every_header_of_every_answer() {
         Call::delete("/dbs/d/colls/c/docs/1").key(&json!(["k"])),
         Call::get("/dbs").header("authorization", "type=master"),
     ];
-    // What every browser shows unasked.
+    // The headers that every browser exposes by default.
     let always =
         ["cache-control", "content-type", "access-control-allow-origin", "access-control-expose-headers"];
     for call in calls {

@@ -87,7 +87,7 @@ async fn header_and_body_must_agree_on_the_key() {
     let body = json!({ "id": "1", "pk": "a" });
     let answer = client.send(Call::post(DOCS).key(&json!(["b"])).json(&body)).await;
     assert_eq!(answer.code(), (400, 1001));
-    // The body alone tells the key of a new item, but not of a stored one.
+    // The body is sufficient to find the key of a new item, but not of a stored one.
     assert_eq!(client.send(Call::post(DOCS).json(&body)).await.status, StatusCode::CREATED);
     for call in [Call::get(&item("1")), Call::delete(&item("1")), Call::put(&item("1")).json(&body)] {
         let answer = client.send(call).await;
@@ -260,7 +260,7 @@ async fn a_session_ahead_of_the_store_is_refused() {
 #[tokio::test]
 async fn an_item_may_come_in_binary_form() {
     let client = Client::with_container().await;
-    // {"id": "1", "pk": "a", "_rid": null, "n": 7} with two names of the system's table.
+    // {"id": "1", "pk": "a", "_rid": null, "n": 7} with two names of the system dictionary.
     let binary = b"\x80\xEA\x11\x2C\x811\x82pk\x81a\x25\xD0\x81n\xC8\x07\x81m\xE0".to_vec();
     let post = |body: Vec<u8>| Call::post(DOCS).key(&key()).body(body);
     let made = client.send(post(binary.clone())).await;

@@ -1,10 +1,10 @@
-//! Read feeds and the end of a partition key.
+//! Read feeds and the deletion of a partition key.
 
 use crate::client::{Call, Client, DOCS, container};
 use http::StatusCode;
 use serde_json::json;
 
-/// Reads a feed to its end and gives the ids.
+/// Reads a feed to its end and returns the ids.
 async fn drain(client: &Client, first: Call) -> Vec<String> {
     let mut ids = Vec::new();
     let mut call = first;

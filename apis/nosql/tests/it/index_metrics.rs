@@ -1,4 +1,4 @@
-//! Which indexes a query used and which might help it, and advice on how it is written.
+//! Index metrics of queries, and advice on how they are written.
 
 use crate::client::{Answer, Call, Client, DOCS, container};
 use base64::Engine as _;
@@ -16,7 +16,7 @@ fn query(text: &str) -> Call {
         .json(&json!({ "query": text }))
 }
 
-/// A container whose policy leaves `/plain` out and has one composite index.
+/// A container whose policy excludes `/plain` and has one composite index.
 async fn filled() -> Client {
     let client = Client::empty().await;
     client.create("/dbs", json!({ "id": "d" })).await;
@@ -81,7 +81,7 @@ async fn the_shape_of_a_query_decides() {
         ("WHERE IS_DEFINED(c.name) AND c.name > 'x'", json!([["/name/? High"], [], [], []])),
         ("WHERE ARRAY_CONTAINS(c.tags, 7)", json!([["/tags/[]/? High"], [], [], []])),
         ("WHERE c[\"1 2\"] = 7", json!([["/\"1 2\"/? High"], [], [], []])),
-        // What the policy leaves out.
+        // Paths that the policy excludes.
         ("WHERE c.plain.deep = 1", json!([[], ["/plain/deep/? High"], [], []])),
         ("WHERE c[\"two words\"] != 1", json!([[], ["/\"two words\"/? Low"], [], []])),
         ("WHERE c.name = 1 OR c.plain = 1", json!([[], ["/plain/? High"], [], []])),
@@ -89,7 +89,7 @@ async fn the_shape_of_a_query_decides() {
         ("ORDER BY c.plain", json!([[], ["/plain/? High"], [], []])),
         // What no policy can change.
         ("WHERE c._etag = 'x'", json!([[], [], [], []])),
-        // Several equal values, and equal values beside stretches.
+        // Several equalities, and equalities with ranges.
         ("WHERE c.a = 1 AND c.c = 2", json!([["/a/? High", "/c/? High"], [], [], ["/a ASC /c ASC"]])),
         ("WHERE c.b = 1 AND c.a = 2", json!([["/b/? High", "/a/? High"], [], [], []])),
         (
@@ -148,7 +148,7 @@ async fn both_forms_come_with_every_page_if_they_are_asked_for() {
     assert_eq!(client.send(query(text)).await.header(INDEXES), None);
     assert_eq!(client.send(query(text).header(FIRST_FORM, "false")).await.header(INDEXES), None);
     assert_eq!(client.send(query(text).header(SECOND_FORM, "perhaps")).await.code(), (400, 0));
-    // A query for one key is answered by that key.
+    // A query on one key is answered from that key.
     let by_key = query("SELECT * FROM c").key(&json!(["k1"])).header("x-ms-max-item-count", "3");
     let call = by_key.clone().header(FIRST_FORM, "True");
     let page = client.send(call.clone()).await;
@@ -179,7 +179,7 @@ async fn both_forms_come_with_every_page_if_they_are_asked_for() {
         },
     });
     assert_eq!(decoded(&answer, INDEXES), expected);
-    // Lists are no queries.
+    // Lists are not queries.
     let list = client.send(Call::get(DOCS).header(FIRST_FORM, "True")).await;
     assert_eq!((list.code(), list.header(INDEXES)), ((200, 0), None));
 }

@@ -1,4 +1,4 @@
-//! The API driven as a server drives it, over an engine in memory.
+//! The API called as the server calls it, over an engine in memory.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 

@@ -1,4 +1,4 @@
-//! Bodies and answers of requests under way stay within their memory.
+//! Bodies and answers of requests in progress stay within their memory limits.
 
 use crate::client::{Call, Client, DOCS, KEY, NOW, Still, container, date_at};
 use bytes::Bytes;
@@ -20,7 +20,7 @@ use std::task::{Context, Poll};
 const MB: usize = 1 << 20;
 const READ_KEY: &[u8] = b"a key that only reads";
 
-/// An API with 16 MB for answers and 8 MB for bodies, and a document of a megabyte behind it.
+/// An API with 16 MB for answers and 8 MB for bodies, and a stored document of a megabyte.
 async fn small() -> (Client, Arc<Engine>) {
     let store = Store::memory(&STORE_SPACES, CommitMode::Thread);
     let options = EngineOptions {
@@ -61,13 +61,13 @@ async fn answers_that_nobody_takes_keep_others_out_and_no_memory_is_lost() {
         untaken.push(answer);
         assert!(untaken.len() * MB < reserved());
     };
-    // One credential has half of the memory, and a page needs more than is left of it.
+    // One credential can use half of the memory, and a page needs more than is left of it.
     assert!((5..8).contains(&untaken.len()), "{}", untaken.len());
     assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
     assert!(refused.headers().contains_key("x-ms-retry-after-ms"));
     let query = Call::get(DOCS).header("x-ms-max-item-count", "1");
     assert_eq!(client.send(query.clone()).await.code(), (429, 3200));
-    // A part of an answer that is on its way holds all of it.
+    // A piece of an answer keeps the memory of the whole answer reserved.
     let mut first = untaken.pop().unwrap();
     let piece = first.body_mut().frame().await.unwrap().unwrap();
     drop(first);
@@ -134,7 +134,7 @@ async fn a_waiting_request_is_answered_when_there_is_room() {
     assert!(answer.body.len() > MB);
 }
 
-/// A body that never comes.
+/// A body that never arrives.
 struct Absent(usize);
 
 impl Body for Absent {

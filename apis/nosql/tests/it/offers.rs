@@ -1,4 +1,4 @@
-//! Offers: found, listed, changed within their bounds.
+//! Offers: found, listed, changed within their limits.
 
 use crate::client::{Answer, Call, Client, container};
 use http::StatusCode;

@@ -1,4 +1,4 @@
-//! Patches with a condition: done only if the stored item is what the condition asks for.
+//! Patches with a condition: applied only if the stored item satisfies the condition.
 
 use crate::client::{Answer, Call, Client, DOCS};
 use serde_json::{Value as Json, json};
@@ -75,7 +75,7 @@ async fn what_is_no_condition_is_refused() {
         assert_eq!(answer.code(), (400, 0), "{condition}: {answer:?}");
         assert!(answer.message().contains(said), "{condition}: {answer:?}");
     }
-    // Places count from the beginning of the condition.
+    // Places are relative to the beginning of the condition.
     let answer = patched(&client, "from c where nosuch(c.n)").await;
     assert!(answer.message().contains("\"start\":13,\"end\":19"), "{answer:?}");
     let body = json!({ "condition": 7, "operations": [{ "op": "incr", "path": "/n", "value": 1 }] });
@@ -99,7 +99,7 @@ async fn conditions_hold_or_not_inside_a_batch() {
             .header("x-ms-cosmos-batch-atomic", "True")
             .json(&steps)
     };
-    // Each step sees what those before it have done.
+    // Each step sees the changes of the previous ones.
     let done = client.send(batch(json!([step("from c where c.n = 1"), step("from c where c.n = 2")]))).await;
     assert_eq!(done.code(), (200, 0), "{done:?}");
     assert_eq!(number(&client).await, 3);

@@ -1,4 +1,4 @@
-//! What holds for every request: credentials, activity ids, sizes, verbs, parts that are not built.
+//! Rules for every request: credentials, activity ids, sizes, verbs, features that are not implemented.
 
 use crate::client::{Call, Client, DOCS, NOW, date_at};
 use bytes::Bytes;
@@ -102,7 +102,7 @@ async fn consistency_may_be_weaker_but_not_stronger() {
     assert_eq!(client.send(level("Whatever")).await.code(), (400, 0));
 }
 
-/// Announces a length and sends something else, or nothing for ever.
+/// Announces a length and sends something else, or never anything.
 struct OddBody {
     announced: u64,
     pieces: usize,
@@ -148,14 +148,14 @@ async fn bodies_are_bounded_in_size_and_time() {
     let answer = client.send_body(post(), slow).await;
     assert_eq!(answer.code(), (400, 0));
     assert_eq!(answer.header("connection"), Some("close"));
-    // A stranger's body is thrown away as it comes, and the connection goes on.
+    // The body of an unauthenticated caller is discarded on arrival, and the connection can be used again.
     let small = Full::new(Bytes::from_static(b"{}"));
     let answer = client.send_body(post().omit("authorization"), small).await;
     assert_eq!(answer.code(), (401, 0));
     assert_eq!(answer.header("connection"), None);
 }
 
-/// A body that comes in pieces.
+/// A body that arrives in pieces.
 struct Pieces(Vec<&'static str>);
 
 impl Body for Pieces {

@@ -1,4 +1,4 @@
-//! Queries on documents: where they run, what their pages look like, what is refused.
+//! Queries on documents: where they run, the form of their pages, what is refused.
 
 use crate::client::{Answer, Call, Client, DOCS, container};
 use serde_json::{Value as Json, json};
@@ -59,7 +59,7 @@ async fn paged(client: &Client, call: Call, size: usize) -> Vec<Json> {
 async fn a_query_sees_an_item_as_it_is_read() {
     let client = Client::with_container().await;
     let made = client.put_item("1", "a").await.json();
-    // The item is a part of the row, so the evaluator adds the system properties, not the writer of items.
+    // The item is a part of the row, so the evaluator adds the system properties, not the item writer.
     let found = rows(&client.send(query("SELECT VALUE [c, c._self] FROM c")).await);
     assert_eq!(found, [json!([made, made["_self"]])]);
     let names = |item: &Json| item.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
@@ -144,7 +144,7 @@ async fn headers_say_where_a_query_runs() {
     assert_eq!(sum, 20);
     let gone = narrow(count).header("x-ms-documentdb-partitionkeyrangeid", "9");
     assert_eq!(client.send(gone).await.code(), (410, 1002));
-    // Parts of the hash space, with the id of a range beside them or without.
+    // Parts of the hash space, with or without the id of a range.
     let middle = "20000000000000000000000000000000";
     let mut sum = 0;
     for (name, bound) in [("x-ms-end-epk", middle), ("x-ms-start-epk", middle)] {
@@ -219,7 +219,7 @@ async fn measurements_are_given_to_those_who_ask() {
     assert!(metrics.contains("outputDocumentCount=3;") && !metrics.ends_with(';'), "{metrics}");
 }
 
-/// What a client that joins ranges sends to go on behind the rows that it has given out.
+/// What a client that merges ranges sends to resume after the rows that it has returned.
 #[tokio::test]
 async fn an_ordered_query_goes_on_behind_a_row() {
     let client = filled().await;
@@ -245,7 +245,7 @@ async fn an_ordered_query_goes_on_behind_a_row() {
             assert_eq!(paged(&client, query_with(&point(json!(null), false)), 7).await, whole[first..]);
             assert_eq!(paged(&client, query_with(&point(json!(null), true)), 7).await, whole[last..]);
         }
-        // Beside the continuation that the client had before; what is further on counts.
+        // Together with an earlier continuation of the client; the later position wins.
         let page = client.send(query(&text).header("x-ms-max-item-count", "5")).await;
         let token = page.header("x-ms-continuation").unwrap();
         for (index, from) in [(2, 5), (9, 10)] {
@@ -327,7 +327,7 @@ async fn a_computed_property_is_indexed_where_the_policy_names_it() {
     let text = explained.json()["explain"].as_str().unwrap().to_owned();
     assert!(text.contains("/low = \"b\""), "{text}");
     assert_eq!(Json::from(rows(&client.send(ask()).await)), json!(["1", "3"]));
-    // At once by the new definition, while the index may still be that of the old one.
+    // The new definition applies immediately, even if the index is still that of the old one.
     definition["computedProperties"][0]["query"] = json!("SELECT VALUE c.name FROM c");
     assert_eq!(client.send(Call::put("/dbs/d/colls/p").json(&definition)).await.status, 200);
     assert_eq!(Json::from(rows(&client.send(ask()).await)), json!(["3"]));

@@ -1,4 +1,4 @@
-//! Plans for clients that join the answers of ranges by themselves. The rewritten texts have cases of their own.
+//! Plans for clients that merge the answers of ranges themselves. The rewritten texts have their own cases.
 
 use crate::client::{Answer, Call, Client, DOCS, container};
 use serde_json::{Value as Json, json};
@@ -95,7 +95,7 @@ async fn the_beginning_of_a_hierarchical_key_is_an_interval() {
     let range =
         json!({ "min": hash, "max": format!("{hash}FF"), "isMinInclusive": true, "isMaxInclusive": false });
     assert_eq!(answer["queryRanges"], json!([range]));
-    // There may be many keys below, in several ranges.
+    // There may be many keys below this one, in several ranges.
     assert_eq!(answer["queryInfo"]["orderBy"], json!(["Ascending"]));
 }
 
@@ -140,7 +140,7 @@ async fn a_client_that_lacks_a_feature_is_told_which() {
         assert_eq!(answer.code(), (400, 0), "{text}");
         assert!(answer.message().contains(named), "{answer:?}");
     }
-    // A query that can be sent as it is needs nothing.
+    // A query that can be sent unchanged needs no features.
     let none = Call::post(DOCS)
         .header("x-ms-cosmos-is-query-plan-request", "True")
         .json(&json!({ "query": "SELECT * FROM c" }));
@@ -183,7 +183,7 @@ async fn clients_that_join_by_themselves_fuse_ranks_too() {
     assert_eq!((&hybrid["skip"], &hybrid["take"]), (&json!(null), &json!(10)));
     assert_eq!(hybrid["requiresGlobalStatistics"], true);
     assert_eq!(client.send(plan_of(DOCS, &body)).await.code(), (400, 0));
-    // For a client that asks without a plan they are fused here.
+    // For a client that queries without a plan the ranks are fused here.
     let plain = Call::post(DOCS)
         .header("x-ms-documentdb-isquery", "True")
         .header("x-ms-documentdb-query-enablecrosspartition", "True");

@@ -22,7 +22,7 @@ fn rows(answer: &Answer, envelope: &str) -> Vec<Json> {
     rows.clone()
 }
 
-/// Each client asks for the offer of a container in words of its own.
+/// Each client queries the offer of a container in a different form.
 #[tokio::test]
 async fn the_offer_of_a_container_is_found_in_the_words_of_every_client() {
     let client = Client::empty().await;

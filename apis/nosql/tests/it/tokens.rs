@@ -1,4 +1,4 @@
-//! Resource tokens: what each kind of grant reaches, and what it never does.
+//! Resource tokens: what each kind of grant allows, and what it never allows.
 
 use crate::client::{Answer, Call, Client, DOCS, container};
 use http::{Method, StatusCode};
@@ -100,10 +100,10 @@ async fn a_key_bounds_a_grant() {
         let name = format!("{} {} {:?}", call.verb, call.path, call.headers);
         assert_eq!(status(&client, &all, call).await, expected, "{name}");
     }
-    // The key of the document counts, not what the header leaves out.
+    // The key of the document counts if the header has none.
     let silent = Call::post(DOCS).json(&json!({ "id": "4", "pk": "b" }));
     assert_eq!(status(&client, &all, silent).await, 403);
-    // Every step of a bulk is judged by itself.
+    // Every step of a bulk is authorised separately.
     let steps = json!([
         { "operationType": "Create", "resourceBody": { "id": "5", "pk": "a" }, "partitionKey": "[\"a\"]" },
         { "operationType": "Create", "resourceBody": { "id": "5", "pk": "b" }, "partitionKey": "[\"b\"]" },
@@ -281,7 +281,7 @@ async fn no_route_but_the_account_is_open_to_a_token_for_something_else() {
     assert_eq!(count, NosqlApi::routes().len() - 1);
 }
 
-/// All that a refusal says, apart from the activity id.
+/// The contents of a refusal, without the activity id.
 fn without_activity(answer: &Answer) -> (u16, u32, String) {
     let (status, substatus) = answer.code();
     (status, substatus, answer.message().split("\r\n").next().unwrap().to_owned())
@@ -377,7 +377,7 @@ async fn a_token_ends_with_its_permission() {
     assert_eq!(status(&client, second, item("1", "a")).await, 200);
     assert_eq!(client.send(Call::delete(&path)).await.status, StatusCode::NO_CONTENT);
     assert_eq!(status(&client, second, item("1", "a")).await, 403);
-    // Made anew under the same name it is another permission.
+    // Created again with the same name it is another permission.
     granted(&client, "Read", "dbs/d/colls/c", None).await;
     assert_eq!(status(&client, second, item("1", "a")).await, 403);
 }

@@ -121,7 +121,7 @@ async fn a_permission_is_replaced_upserted_and_deleted() {
     assert_eq!(replaced["resourcePartitionKey"], json!(["a"]));
     body["resourcePartitionKey"] = json!(["a", "b"]);
     assert_eq!(client.send(Call::put(link).json(&body)).await.code(), (400, 0));
-    // The container without a key and with one are two resources.
+    // The container with and without a key are two resources.
     client.create(PERMISSIONS, permission("q", "dbs/d/colls/c")).await;
     let upsert = Call::post(PERMISSIONS).header("x-ms-documentdb-is-upsert", "true");
     let onto = client.send(upsert.clone().json(&permission("p", "dbs/d/colls/c"))).await;
@@ -180,7 +180,7 @@ async fn encryption_keys_are_kept_and_never_deleted() {
     assert_eq!(client.send(call).await.code(), (412, 0));
     assert_eq!(client.send(Call::put(&one).json(&key("other"))).await.code(), (400, 0));
     assert_eq!(client.send(Call::delete(&one)).await.code(), (405, 0));
-    // A key and a user look alike by RID; the path tells them apart.
+    // A key and a user have the same form of RID; the path distinguishes them.
     let as_user = format!("/dbs/d/users/{}", made["_rid"].as_str().unwrap());
     assert_eq!(client.send(Call::get(&as_user)).await.code(), (404, 0));
 }

@@ -1,58 +1,58 @@
-//! Callers who are not known or not allowed.
+//! Faults of callers that are not authenticated or not permitted.
 
 use std::fmt;
 use thiserror::Error;
 
-/// The caller is not known or not allowed.
+/// The caller is not authenticated or not permitted.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum AccessFault {
-    /// Not a resource token of this account, or one from before its keys were changed.
+    /// Not a resource token of this account, or one issued before its keys were changed.
     #[error("the resource token is not valid")]
     TokenInvalid,
-    /// The resource token has had its time.
+    /// The resource token has expired.
     #[error(
         "the resource token has expired {seconds_ago} seconds ago: read its permission again for a new one"
     )]
     TokenExpired {
-        /// How long it has been over.
+        /// Time since it expired.
         seconds_ago: u64,
     },
-    /// The permission that the resource token was made from is no longer what it was.
+    /// The permission of the resource token was replaced or deleted: the token is revoked.
     #[error("the resource token has ended: its permission was replaced or deleted")]
     TokenEnded,
-    /// The token of an identity provider is not taken.
+    /// The token of an identity provider is not accepted.
     #[error("the bearer token cannot be accepted: {0}")]
     Bearer(#[from] BearerFault),
-    /// No role that the caller has allows this.
+    /// No role of the caller allows this.
     #[error("no role of \"{principal}\" allows the action \"{action}\" on {scope}")]
     RoleMissing {
-        /// Who asked.
+        /// The caller.
         principal: String,
-        /// The right that is missing.
+        /// The missing action.
         action: &'static str,
-        /// Where it is missing. Boxed: faults are moved about, and this one is rare.
+        /// The scope where it is missing. Boxed, because faults are moved often and this one is rare.
         scope: Box<ScopeName>,
-        /// Whether it is about databases and containers rather than their data.
+        /// Whether the action concerns databases and containers rather than their data.
         is_metadata: bool,
     },
-    /// No role can ever allow this: it needs a key.
+    /// No role can allow this: it needs an account key.
     #[error("no role can allow {needed}: it needs an account key")]
     RoleImpossible {
-        /// What was asked for.
+        /// The requested operation.
         needed: &'static str,
     },
-    /// The credential is good, but not for this.
+    /// The credential is valid, but does not permit this operation.
     #[error("the given credential does not permit this operation: {needed}")]
     NotPermitted {
-        /// What would be needed.
+        /// The operation.
         needed: &'static str,
     },
 }
 
-/// A part of the account, by the names that the request gave.
+/// A part of the account, by the names in the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScopeName {
-    /// All of it.
+    /// The whole account.
     Account,
     /// A database.
     Database(String),
@@ -77,43 +77,43 @@ impl fmt::Display for ScopeName {
     }
 }
 
-/// What is wrong with the token of an identity provider. Never repeats the token.
+/// Why the token of an identity provider is rejected. Never contains the token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum BearerFault {
-    /// The account takes none.
+    /// The account accepts none.
     #[error("no identity provider is configured")]
     Disabled,
-    /// It is no signed token, or lacks what every one must say.
+    /// It is not a signed token, or lacks a required claim.
     #[error("it is not a signed token with the claims iss, aud, exp and nbf")]
     Malformed,
-    /// It is signed in a way that is not allowed.
+    /// Its signature algorithm is not allowed.
     #[error("its signature algorithm is not allowed")]
     Algorithm,
-    /// It names no key of the issuer.
+    /// It names no known key of the issuer.
     #[error("it is signed with a key that is not known")]
     UnknownKey,
-    /// Its signature is another's.
+    /// The signature does not verify.
     #[error("its signature is wrong")]
     Signature,
-    /// It is too old.
+    /// It has expired.
     #[error("it has expired {seconds_ago} seconds ago")]
     Expired {
-        /// How long it has been over.
+        /// Time since it expired.
         seconds_ago: u64,
     },
-    /// It is too young.
+    /// It is not valid yet.
     #[error("it becomes valid in {seconds_ahead} seconds")]
     NotYetValid {
-        /// How long until it begins.
+        /// Time until it becomes valid.
         seconds_ahead: u64,
     },
     /// Another party issued it.
     #[error("its issuer is not the configured one")]
     Issuer,
-    /// It is meant for another service.
+    /// It was issued for another service.
     #[error("its audience is not a configured one")]
     Audience,
-    /// It does not say whom it stands for.
+    /// It names no principal.
     #[error("it has neither an object id nor a subject")]
     Nobody,
 }

@@ -1,4 +1,4 @@
-//! Faults that stop an evaluation. A value of the wrong kind is no fault: it yields undefined.
+//! Faults that stop an evaluation. A value of the wrong kind is not a fault: the result is undefined.
 
 use thiserror::Error;
 
@@ -41,7 +41,7 @@ pub enum EvaluationFault {
         /// Granted bytes.
         bytes_max: usize,
     },
-    /// Sources that multiply to more rows than granted.
+    /// Joined sources produce more rows than granted.
     #[error("query looks at more than {rows_max} rows")]
     RowsExceeded {
         /// Granted rows.
@@ -73,17 +73,17 @@ pub enum EvaluationFault {
         /// Why it failed.
         fault: UserFunctionFault,
     },
-    /// A score function outside of a ranked order.
+    /// A score function outside ORDER BY RANK.
     #[error("function '{function}' is only valid in an ORDER BY RANK clause")]
     ScoreOutsideRank {
         /// Name of the function.
         function: &'static str,
     },
-    /// A ranked order, which needs statistics of the whole container.
+    /// ORDER BY RANK, which needs statistics of the whole container.
     #[error("ORDER BY RANK needs statistics of the container")]
     RankWithoutStatistics,
-    /// A key or aggregate of a group where there is no group, or with an index out of range: the query was lowered
-    /// incorrectly.
+    /// A reference to a group key or aggregate where there is no group, or with an index out of range: the query was
+    /// lowered incorrectly.
     #[error("reference to {what} {index} outside its group")]
     OutsideGroup {
         /// Key or aggregate.
@@ -91,34 +91,34 @@ pub enum EvaluationFault {
         /// Its index.
         index: usize,
     },
-    /// A computed property whose query makes no value of each document.
+    /// A computed property whose query does not return a value for each document.
     #[error("the computed property '{name}' is not of the form SELECT VALUE … FROM c")]
     ComputedForm {
         /// The property.
         name: String,
     },
-    /// A computed property whose query cannot be read.
+    /// A computed property whose query cannot be parsed.
     #[error("the computed property '{name}' cannot be read")]
     ComputedUnread {
         /// The property.
         name: String,
     },
-    /// More sources than rows have places for.
+    /// More sources than a row has slots.
     #[error("too many sources")]
     TooManySources,
-    /// An expression that is too deep once computed properties stand in it.
+    /// An expression that is too deep after computed properties were substituted.
     #[error("nested deeper than {depth_max} levels")]
     ComputedTooDeep {
         /// Most levels.
         depth_max: usize,
     },
-    /// More queries in each other than are carried out.
+    /// Too many levels of nested queries.
     #[error("more than {layers_max} queries in each other")]
     TooManyLayers {
         /// Most queries.
         layers_max: usize,
     },
-    /// The container as a later source than the first.
+    /// The container is used as a source other than the first.
     #[error("the container can only be the first source")]
     ContainerNotFirst,
 }

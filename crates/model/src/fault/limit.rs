@@ -1,48 +1,48 @@
-//! Bounds that a request exceeds.
+//! Limits that a request exceeds.
 
 use thiserror::Error;
 
-/// A published bound is exceeded.
+/// A published limit is exceeded.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum LimitFault {
     /// The body or item is too large.
     #[error("{bytes} bytes are too many, {limit} allowed")]
     TooLarge {
-        /// Its size; what was counted when the limit was met.
+        /// Its size, as far as it was counted when the limit was reached.
         bytes: usize,
-        /// The most that is allowed.
+        /// The limit.
         limit: usize,
     },
-    /// A transaction would write more than one commit of the store takes.
+    /// A transaction would write more bytes than one commit of the store accepts.
     #[error("the transaction writes {bytes} bytes, {limit} allowed: no changes were made")]
     TransactionBytes {
-        /// What was counted when the limit was met.
+        /// Bytes counted when the limit was reached.
         bytes: usize,
-        /// The most that is allowed.
+        /// The limit.
         limit: usize,
     },
-    /// Partition key and id of a document make a longer key than the store takes.
+    /// Partition key and id of a document form a key that is too long for the store.
     #[error("the key of the document has {bytes} bytes, {limit} allowed")]
     KeyBytes {
         /// Bytes of the key.
         bytes: usize,
-        /// The most that is allowed.
+        /// The limit.
         limit: usize,
     },
     /// A transaction would change too many documents.
     #[error("the transaction changes {documents} documents, {limit} allowed: no changes were made")]
     TransactionDocuments {
-        /// What was counted when the limit was met.
+        /// Documents counted when the limit was reached.
         documents: usize,
-        /// The most that is allowed.
+        /// The limit.
         limit: usize,
     },
-    /// The documents that a request asks for are larger than an answer may be.
+    /// The requested documents are larger than an answer may be.
     #[error("the documents of the answer have {bytes} bytes, {limit} allowed: ask for fewer in one request")]
     AnswerBytes {
-        /// What was counted when the limit was met.
+        /// Bytes counted when the limit was reached.
         bytes: usize,
-        /// The most that is allowed.
+        /// The limit.
         limit: usize,
     },
     /// Too many operations in one request.
@@ -50,45 +50,45 @@ pub enum LimitFault {
     TooManyOperations {
         /// Operations sent.
         given: usize,
-        /// The most that is allowed.
+        /// The limit.
         limit: usize,
     },
-    /// A container has as many resources of a kind as it can have.
+    /// A container has the maximum number of resources of a kind.
     #[error("the container has {limit} {what}, which is the most it can have")]
     TooManyResources {
-        /// What there are too many of.
+        /// The kind.
         what: &'static str,
-        /// The most that is allowed.
+        /// The limit.
         limit: usize,
     },
-    /// Numbers, LSNs or ordinals of a container ran out.
+    /// The container has no more numbers, LSNs or ordinals.
     #[error("the container has used up its {what}")]
     Exhausted {
-        /// What ran out.
+        /// What is used up.
         what: &'static str,
     },
-    /// The partition's queue is full, or the caller has too many queries under way: try again soon.
+    /// The partition's queue is full, or the caller has too many queries in progress: retry soon.
     #[error("the caller has too many requests in progress: no changes were made")]
     Busy {
-        /// When to try again.
+        /// When to retry.
         retry_after_ms: u64,
     },
-    /// All callers together have too many queries under way.
+    /// All callers together have too many queries in progress.
     #[error("the server is busy with other queries")]
     Overloaded {
-        /// When to try again.
+        /// When to retry.
         retry_after_ms: u64,
     },
     /// The query was stopped because the server stops.
     #[error("the server is stopping")]
     Stopping {
-        /// When to try again, perhaps somewhere else.
+        /// When to retry, possibly on another server.
         retry_after_ms: u64,
     },
 }
 
 impl LimitFault {
-    /// When to try again, if that may help.
+    /// When to retry, if a retry may succeed.
     pub fn retry_after_ms(&self) -> Option<u64> {
         match self {
             LimitFault::Busy { retry_after_ms }

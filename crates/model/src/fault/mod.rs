@@ -1,6 +1,6 @@
-//! Everything that can go wrong with a request, by family, with the data that names cause and culprit.
+//! Everything that can go wrong with a request, by family, with the data that identifies the cause.
 //!
-//! Knows no wire codes: each API maps a fault to its protocol in one exhaustive match.
+//! Contains no wire codes: each API maps a fault to its protocol in one exhaustive match.
 
 mod access;
 mod evaluation;
@@ -21,13 +21,13 @@ pub enum Fault {
     /// The request itself is wrong; the same request can never succeed.
     #[error(transparent)]
     Request(#[from] RequestFault),
-    /// The caller may not do this.
+    /// The caller is not permitted to do this.
     #[error(transparent)]
     Access(#[from] AccessFault),
-    /// What the request names is not there.
+    /// The named resource does not exist.
     #[error(transparent)]
     Missing(#[from] MissingFault),
-    /// The request collides with what is there.
+    /// The request conflicts with the stored state.
     #[error(transparent)]
     Conflict(#[from] ConflictFault),
     /// A condition that the client set does not hold.
@@ -36,13 +36,13 @@ pub enum Fault {
     /// A query that cannot be answered.
     #[error(transparent)]
     Query(#[from] QueryFault),
-    /// A published bound is exceeded.
+    /// A published limit is exceeded.
     #[error(transparent)]
     Limit(#[from] LimitFault),
-    /// The store cannot do it now.
+    /// The store cannot serve the request now.
     #[error(transparent)]
     Storage(#[from] StorageFault),
-    /// Our own bug; the text is for the log and the report.
+    /// A bug of the server; the text is for the log and the report.
     #[error("internal error: {0}")]
     Internal(String),
 }
@@ -50,22 +50,22 @@ pub enum Fault {
 /// A query cannot be answered.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum QueryFault {
-    /// A value that cannot be computed.
+    /// A value cannot be computed.
     #[error("the query cannot be evaluated: {0}")]
     Evaluation(#[from] EvaluationFault),
-    /// More memory than a query may have.
+    /// The query needs more memory than granted.
     #[error("the query needs more than {bytes_max} bytes of memory: filter more, or ask for fewer rows")]
     MemoryExceeded {
         /// Bytes that were granted.
         bytes_max: usize,
     },
-    /// More rows looked at than a query may.
+    /// The query reads more rows than granted.
     #[error("the query looks at more than {rows_max} rows: filter more, or join less")]
     RowsExceeded {
         /// Rows that were granted.
         rows_max: u64,
     },
-    /// More time than a page of a query may take.
+    /// A page takes more time than granted.
     #[error(
         "the query did not finish a page within {milliseconds_max} ms: filter more, or read fewer partitions at once"
     )]
@@ -75,7 +75,7 @@ pub enum QueryFault {
     },
 }
 
-/// What is named is not there.
+/// A named resource does not exist.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum MissingFault {
     /// The database or container that owns the resource is absent.
@@ -90,12 +90,12 @@ pub enum MissingFault {
         /// The id the client sent.
         id: String,
     },
-    /// The client has seen more than this store has.
+    /// The client has seen a later state than this store has.
     #[error("the session token names a state that this store has not reached")]
     Session,
 }
 
-/// The request collides with what is there.
+/// The request conflicts with the stored state.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum ConflictFault {
     /// Another resource has this id.
@@ -104,13 +104,13 @@ pub enum ConflictFault {
     /// The user has another permission for the same resource.
     #[error("the user already has the permission \"{id}\" for this resource")]
     Permission {
-        /// The other one.
+        /// The id of that permission.
         id: String,
     },
-    /// Another item has these values under a unique key.
+    /// Another item has the same values for a unique key.
     #[error("another item has the same values for the unique key {constraint}")]
     UniqueKey {
-        /// Which constraint of the policy, from 0.
+        /// Index of the constraint in the policy, from 0.
         constraint: usize,
     },
 }
@@ -121,24 +121,24 @@ pub enum PreconditionFault {
     /// The resource has another version.
     #[error("the condition is not met: the version is {current}")]
     EtagMismatch {
-        /// The version that is there.
+        /// The current version.
         current: Etag,
     },
-    /// The resource exists and the client wanted it not to.
+    /// The resource exists and the condition requires that it does not.
     #[error("the condition is not met: the resource exists")]
     Exists,
-    /// The resource does not exist and the client wanted it to.
+    /// The resource does not exist and the condition requires that it does.
     #[error("the condition is not met: the resource does not exist")]
     Absent,
-    /// The stored version is not what the client's filter asks for.
+    /// The stored version does not satisfy the client's filter.
     #[error("the condition is not met: the stored version does not satisfy the filter")]
     Filter,
 }
 
-/// The store cannot do it now.
+/// The store cannot serve the request now.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum StorageFault {
-    /// The disk is nearly full: growing writes are refused, reads and deletes go on.
+    /// The disk is nearly full: writes that need space are refused, reads and deletes continue.
     #[error(
         "the disk is nearly full ({free_bytes} bytes free, {reserve_bytes} kept in reserve): no changes were made"
     )]
@@ -148,19 +148,19 @@ pub enum StorageFault {
         /// Bytes that are kept free.
         reserve_bytes: u64,
     },
-    /// The write may or may not have happened; reading tells.
+    /// The write may or may not have happened; a read shows which.
     #[error("the outcome of the write is unknown: {cause}")]
     Uncertain {
-        /// What the storage said.
+        /// The error of the storage.
         cause: String,
     },
-    /// The store does not serve at the moment; nothing was changed.
+    /// The store is not available at the moment; nothing was changed.
     #[error("the store is not available: {cause}")]
     Unavailable {
-        /// Why not.
+        /// The reason.
         cause: String,
     },
-    /// Stored bytes are not what was written.
+    /// Stored bytes differ from what was written.
     #[error("stored data is damaged: {what}")]
     Damaged {
         /// Which data.

@@ -1,9 +1,9 @@
-//! Requests that can never succeed, with the rule that they break.
+//! Requests that can never succeed, with the rule that they violate.
 
 use thiserror::Error;
 use value::PatchCause;
 
-/// The client sent something that makes no sense.
+/// The request is invalid.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum RequestFault {
     /// A property of an item has a value that is not allowed.
@@ -11,18 +11,18 @@ pub enum RequestFault {
     BadProperty {
         /// The property.
         property: &'static str,
-        /// The broken rule.
+        /// The violated rule.
         rule: PropertyRule,
     },
-    /// A name of a database or container breaks the naming rules.
+    /// The name of a database or container violates the naming rules.
     #[error("the name \"{name}\" is invalid: {reason}")]
     BadName {
         /// The name.
         name: String,
-        /// The broken rule.
+        /// The violated rule.
         reason: String,
     },
-    /// A definition of a container or one of its policies is wrong.
+    /// The definition of a container or one of its policies is invalid.
     #[error("the field \"{field}\" of the definition is invalid: {reason}")]
     BadDefinition {
         /// The field.
@@ -30,26 +30,26 @@ pub enum RequestFault {
         /// What is wrong with it.
         reason: String,
     },
-    /// A fixed throughput outside the bounds.
+    /// A fixed throughput out of bounds.
     #[error("the throughput {rate} is invalid: it must be from {min} to {max} in steps of {step}")]
     ManualThroughput {
-        /// Request units per second that were asked for.
+        /// The requested request units per second.
         rate: u64,
-        /// The least.
+        /// The minimum.
         min: u64,
-        /// The most.
+        /// The maximum.
         max: u64,
         /// What it must be a multiple of.
         step: u64,
     },
-    /// An autoscale maximum outside the bounds.
+    /// An autoscale maximum out of bounds.
     #[error("the autoscale maximum {rate} is invalid: it must be from {min} to {max} in steps of {step}")]
     AutoscaleThroughput {
-        /// Request units per second that were asked for.
+        /// The requested request units per second.
         rate: u64,
-        /// The least.
+        /// The minimum.
         min: u64,
-        /// The most.
+        /// The maximum.
         max: u64,
         /// What it must be a multiple of.
         step: u64,
@@ -73,38 +73,38 @@ pub enum RequestFault {
     PartitionKeyTooLong {
         /// Its length.
         bytes: usize,
-        /// The most that is allowed.
+        /// The limit.
         limit: usize,
     },
     /// The operation needs a partition key and none was sent.
     #[error("the operation needs a partition key")]
     PartitionKeyRequired,
-    /// The document has another partition key than the one that the request names.
+    /// The document's partition key differs from the one in the request.
     #[error("the partition key of the document is not the one that the request names")]
     PartitionKeyMismatch,
-    /// A replace or patch would move the document to another partition key or id.
+    /// A replace or patch would change the document's partition key or id.
     #[error("the property \"{property}\" of a stored item cannot be changed")]
     ImmutableProperty {
         /// The property.
         property: String,
     },
-    /// A patch cannot be applied to the document it names.
+    /// A patch cannot be applied to its document.
     #[error("the patch operation {index} cannot be applied: {cause}")]
     BadPatch {
-        /// Which operation, from 0.
+        /// Index of the operation, from 0.
         index: usize,
-        /// Why not.
+        /// The reason.
         cause: PatchCause,
     },
-    /// The continuation is not one of ours, or not of this request.
+    /// The continuation was not issued by this server, or not for this request.
     #[error("the continuation token is invalid: {0}")]
     BadContinuation(ContinuationFault),
 }
 
-/// A rule that a property of an item breaks.
+/// A rule that a property of an item violates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum PropertyRule {
-    /// It is required and absent.
+    /// It is required and missing.
     #[error("it is missing")]
     Required,
     /// It is not a string.
@@ -119,10 +119,10 @@ pub enum PropertyRule {
         /// The most bytes.
         bytes_max: usize,
     },
-    /// It has a character that ids cannot have.
+    /// It contains a character that is not allowed in ids.
     #[error("the characters '/', '\\', '?' and '#' are not allowed")]
     Characters,
-    /// It is no time to live.
+    /// It is not a valid time to live.
     #[error("it must be -1 or a whole number from 1 to {seconds_max}")]
     TimeToLive {
         /// The most seconds.
@@ -133,34 +133,34 @@ pub enum PropertyRule {
 /// What is wrong with a continuation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ContinuationFault {
-    /// Longer than any of ours.
+    /// It is longer than any that the server issues.
     #[error("it is too long")]
     TooLong,
-    /// Not in the alphabet of continuations.
+    /// It is not base64.
     #[error("it is not base64")]
     Alphabet,
-    /// Nothing at all.
+    /// It is empty.
     #[error("it is empty")]
     Empty,
-    /// Of a version that this server does not know.
+    /// It has an unknown version.
     #[error("it has an unknown version")]
     Version,
-    /// Shorter than any of ours.
+    /// It is shorter than any that the server issues.
     #[error("it is cut short")]
     CutShort,
-    /// Made by another store or for another request.
+    /// It was issued by another store or for another request.
     #[error("it was not made for this request by this server")]
     Foreign,
-    /// Its position cannot be read.
+    /// Its position cannot be decoded.
     #[error("it is of another form")]
     Form,
-    /// Its position is that of another list.
+    /// Its position belongs to another list.
     #[error("it is not of this list")]
     OtherList,
-    /// Its position is outside of what is read.
+    /// Its position is outside the range that is read.
     #[error("its position is outside of what is read")]
     OutsideScope,
-    /// The list has one page only.
+    /// The list has only one page.
     #[error("this list never had a second page")]
     OnePage,
 }

@@ -1,12 +1,12 @@
-//! What the change feed keeps beyond the latest version of each document.
+//! The change feed policy: what is retained in addition to the latest version of each document.
 
 use super::check::within;
 use crate::{DecodeFault, Decoder, Encoder, RequestFault};
 
-/// What the change feed keeps.
+/// What the change feed retains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChangeFeedPolicy {
-    /// How long all versions and deletes are kept; 0 for not at all.
+    /// How long all versions and deletes are retained; 0 disables this.
     pub retention_minutes: u32,
 }
 

@@ -1,4 +1,4 @@
-//! What the checks of all policies share: the fault with its field, bounds of numbers, items that occur twice.
+//! Shared by the checks of all policies: the fault with its field, bounds of numbers, repeated items.
 
 use crate::RequestFault;
 use std::collections::HashSet;
@@ -9,7 +9,7 @@ pub(super) fn bad(policy: &str, reason: impl Into<String>) -> RequestFault {
     RequestFault::BadDefinition { field: policy.to_owned(), reason: reason.into() }
 }
 
-/// Refuses a number of the field `name` that is out of its bounds.
+/// Refuses a number of the field `name` that is out of bounds.
 pub(super) fn within(
     policy: &str,
     name: &str,
@@ -23,7 +23,7 @@ pub(super) fn within(
     Err(bad(policy, format!("\"{name}\" must be a whole number from {least} to {most}")))
 }
 
-/// The first item that occurs twice. A definition can list tens of thousands, so they are not compared pair by pair.
+/// The first item that occurs twice. A definition can list tens of thousands, so they are not compared pairwise.
 pub(super) fn repeated<T: Eq + Hash>(items: &[T]) -> Option<&T> {
     let mut seen = HashSet::with_capacity(items.len());
     items.iter().find(|item| !seen.insert(*item))

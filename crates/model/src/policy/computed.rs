@@ -1,4 +1,4 @@
-//! Computed properties: names for what queries compute. The query's text is looked at no further than its beginning.
+//! Computed properties: named expressions for queries. Only the beginning of the query text is checked here.
 
 use super::check::{bad, repeated};
 use crate::{DecodeFault, Decoder, Encoder, PartitionKeyDefinition, RequestFault};
@@ -6,25 +6,25 @@ use crate::{DecodeFault, Decoder, Encoder, PartitionKeyDefinition, RequestFault}
 const POLICY: &str = "computedProperties";
 /// Most computed properties of a container.
 const COUNT_MAX: usize = 20;
-/// Names that documents have already.
+/// Names of existing document properties.
 const RESERVED: [&str; 8] = ["id", "_rid", "_ts", "_self", "_etag", "_attachments", "_lsn", "_metadata"];
 
-/// A property that queries see and documents do not have.
+/// A property that queries see but documents do not store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComputedProperty {
     /// Its name.
     pub name: String,
-    /// The query whose value it is.
+    /// The query that computes its value.
     pub query: String,
 }
 
 impl ComputedProperty {
-    /// The property `name` that stands for the value of `query`.
+    /// The property `name` with the value of `query`.
     pub fn new(name: impl Into<String>, query: impl Into<String>) -> ComputedProperty {
         ComputedProperty { name: name.into(), query: query.into() }
     }
 
-    /// Refuses a list that is too long, that names one property twice, or that has a property no query could use.
+    /// Refuses a list that is too long, repeats a name, or has a property that no query could use.
     pub fn check_all(
         properties: &[ComputedProperty],
         partition_key: &PartitionKeyDefinition,
@@ -38,7 +38,7 @@ impl ComputedProperty {
         }
     }
 
-    /// Refuses this many properties if they are too many.
+    /// Refuses more properties than the limit.
     pub fn check_count(count: usize) -> Result<(), RequestFault> {
         match count > COUNT_MAX {
             true => Err(bad(POLICY, format!("{count} properties given, {COUNT_MAX} allowed"))),
@@ -46,7 +46,7 @@ impl ComputedProperty {
         }
     }
 
-    /// Refuses a name that documents have, and a query that gives no value.
+    /// Refuses a name that documents already have, and a query that returns no value.
     pub fn check(&self, partition_key: &PartitionKeyDefinition) -> Result<(), RequestFault> {
         let name = self.name.as_str();
         let is_plain = name.chars().all(|character| character.is_alphanumeric() || character == '_');

@@ -1,4 +1,4 @@
-//! Which of two versions wins. One store never has two; the policy is kept for those that will.
+//! The conflict resolution policy: which of two versions wins. A single store never has two; it only keeps the policy.
 
 use super::check::bad;
 use crate::{DecodeFault, Decoder, Encoder, RequestFault};
@@ -7,9 +7,9 @@ use value::PropertyPath;
 /// Which of two versions wins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConflictResolution {
-    /// The one with the larger number at this path.
+    /// The version with the larger number at this path.
     LastWriterWins(String),
-    /// The one that a stored procedure chooses; without one the client does.
+    /// The version that a stored procedure chooses; without a procedure the client chooses.
     Custom(String),
 }
 
@@ -21,7 +21,7 @@ impl Default for ConflictResolution {
 }
 
 impl ConflictResolution {
-    /// Refuses a path that is none.
+    /// Refuses an invalid path.
     pub fn check(&self) -> Result<(), RequestFault> {
         let ConflictResolution::LastWriterWins(text) = self else { return Ok(()) };
         let invalid =

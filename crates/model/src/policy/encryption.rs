@@ -1,4 +1,4 @@
-//! The client encryption policy: which properties clients encrypt. The server only sees the outcome.
+//! The client encryption policy: which properties clients encrypt. The server only sees the ciphertext.
 
 use super::check::{bad, repeated, within};
 use crate::{DecodeFault, Decoder, Encoder, PartitionKeyDefinition, RequestFault};
@@ -6,7 +6,7 @@ use value::PropertyPath;
 
 const POLICY: &str = "clientEncryptionPolicy";
 
-/// What clients encrypt.
+/// The properties that clients encrypt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientEncryptionPolicy {
     /// The properties.
@@ -18,19 +18,19 @@ pub struct ClientEncryptionPolicy {
 /// A property that clients encrypt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncryptedPath {
-    /// The property; it is at the top of the document.
+    /// The property; it must be at the top level of the document.
     pub path: PropertyPath,
     /// The name of the key in the database.
     pub key_id: String,
-    /// Whether equal values look equal.
+    /// Whether equal values have equal ciphertexts.
     pub deterministic: bool,
 }
 
 impl ClientEncryptionPolicy {
-    /// The lowest and the highest version of the format.
+    /// The supported versions of the format.
     pub const VERSIONS: std::ops::RangeInclusive<u32> = 1..=2;
 
-    /// Refuses what clients could not decrypt or the server not find again.
+    /// Refuses what clients could not decrypt or the server could not look up.
     pub fn check(&self, partition_key: &PartitionKeyDefinition) -> Result<(), RequestFault> {
         within(POLICY, "policyFormatVersion", self.version, ClientEncryptionPolicy::VERSIONS)?;
         let places: Vec<_> = self.paths.iter().map(|path| &path.path).collect();
@@ -42,7 +42,7 @@ impl ClientEncryptionPolicy {
 }
 
 impl EncryptedPath {
-    /// Refuses a path below another property: only whole top-level properties are encrypted.
+    /// Refuses a nested path: only whole top-level properties are encrypted.
     pub fn check_path(path: &PropertyPath) -> Result<(), RequestFault> {
         match path.segments().len() {
             1 => Ok(()),
@@ -50,7 +50,8 @@ impl EncryptedPath {
         }
     }
 
-    /// Documents are found by id and partition key, so these can be encrypted in one way only, and not at first.
+    /// Documents are looked up by id and partition key, so these need deterministic encryption and a later format
+    /// version.
     fn check(&self, version: u32, partition_key: &PartitionKeyDefinition) -> Result<(), RequestFault> {
         EncryptedPath::check_path(&self.path)?;
         let name = self.path.segments().next();

@@ -1,10 +1,10 @@
-//! The full-text policy: where text is and in which language.
+//! The full-text policy: the paths of texts and their languages.
 
 use super::check::{bad, repeated};
 use crate::{DecodeFault, Decoder, Encoder, OpaqueMembers, RequestFault};
 use value::PropertyPath;
 
-/// A language that text can be in.
+/// A language of texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Language {
     /// English.
@@ -22,12 +22,12 @@ pub enum Language {
     PortugueseBrazil,
     /// Portuguese of Portugal.
     PortuguesePortugal,
-    /// English by the number that old clients send; it is returned as that number.
+    /// English, given by the number that old clients send; it is returned as that number.
     EnglishByNumber,
 }
 
 impl Language {
-    /// All of them.
+    /// All languages.
     pub const ALL: [Language; 8] = [
         Language::English,
         Language::German,
@@ -54,25 +54,25 @@ impl Language {
     }
 }
 
-/// Where text is.
+/// The paths of texts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FullTextPolicy {
-    /// The language of paths that name none.
+    /// The language of paths without one.
     pub default_language: Language,
-    /// One entry for each path.
+    /// One entry per path.
     pub paths: Vec<FullTextPath>,
-    /// Settings of newer clients, kept and not acted on.
+    /// Settings of newer clients, stored but not used.
     pub others: OpaqueMembers,
 }
 
 /// The text at one path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FullTextPath {
-    /// Where it is.
+    /// The path.
     pub path: PropertyPath,
-    /// Its language, if it is another than the default.
+    /// Its language, if it differs from the default.
     pub language: Option<Language>,
-    /// Settings of newer clients, kept and not acted on.
+    /// Settings of newer clients, stored but not used.
     pub others: OpaqueMembers,
 }
 

@@ -1,19 +1,19 @@
-//! What coordinates mean.
+//! The coordinate system of spatial data.
 
 use crate::{DecodeFault, Decoder, Encoder};
 
-/// What coordinates mean.
+/// The coordinate system of spatial data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GeospatialType {
-    /// Places on the earth.
+    /// Points on the earth.
     #[default]
     Geography,
-    /// Places in a plane.
+    /// Points in a plane.
     Geometry,
 }
 
 impl GeospatialType {
-    /// All of them.
+    /// All types.
     pub const ALL: [GeospatialType; 2] = [GeospatialType::Geography, GeospatialType::Geometry];
 
     pub(super) fn encode(self, out: &mut Encoder) {

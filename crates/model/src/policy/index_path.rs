@@ -8,7 +8,7 @@ use std::fmt;
 pub struct IndexPath {
     /// The steps from the root.
     pub segments: Vec<IndexSegment>,
-    /// What is meant at the end of the steps.
+    /// What the path covers at its last step.
     pub end: IndexEnd,
     text: String,
 }
@@ -25,9 +25,9 @@ pub enum IndexSegment {
 /// What a path ends with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IndexEnd {
-    /// `/?`: the scalar at this place.
+    /// `/?`: the scalar at this path.
     Scalar,
-    /// `/*`: everything below this place.
+    /// `/*`: everything below this path.
     Below,
 }
 
@@ -43,7 +43,7 @@ impl IndexPath {
         IndexPath { segments, end: IndexEnd::Scalar, text: "/\"_etag\"/?".to_owned() }
     }
 
-    /// Reads a path; says what is wrong with it otherwise.
+    /// Parses a path, or returns what is wrong with it.
     pub fn parse(text: &str) -> Result<IndexPath, String> {
         let bad = |reason: &str| format!("the path \"{text}\" is invalid: {reason}");
         let mut segments = Vec::new();
@@ -72,17 +72,17 @@ impl IndexPath {
         }
     }
 
-    /// Whether this is `/*`, which stands for the whole document.
+    /// Whether this is `/*`, the whole document.
     pub fn is_root(&self) -> bool {
         self.segments.is_empty()
     }
 
-    /// Whether both name the same place, however they are quoted.
+    /// Whether both paths are the same, independent of quoting.
     pub fn is_same_place(&self, other: &IndexPath) -> bool {
         self.place() == other.place()
     }
 
-    /// What tells this place from others, however it is quoted.
+    /// Identifies the path, independent of quoting.
     pub(super) fn place(&self) -> (&[IndexSegment], IndexEnd) {
         (&self.segments, self.end)
     }
@@ -94,7 +94,7 @@ impl fmt::Display for IndexPath {
     }
 }
 
-/// The segment at the start of `text` and what is behind it.
+/// The segment at the start of `text` and the rest.
 fn segment(text: &str) -> Result<(IndexSegment, &str), &'static str> {
     if let Some(quoted) = text.strip_prefix('"') {
         return quoted_name(quoted);
@@ -126,7 +126,7 @@ fn quoted_name(text: &str) -> Result<(IndexSegment, &str), &'static str> {
 }
 
 impl IndexPath {
-    /// The place without the text it was written as.
+    /// Appends the path without its original text.
     pub fn encode_place(&self, out: &mut Encoder) {
         out.list(&self.segments, |out, segment| segment.encode(out));
         out.byte(self.end.tag());

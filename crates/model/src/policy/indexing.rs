@@ -1,4 +1,4 @@
-//! The indexing policy: which paths are indexed, and the indexes beyond the one on every path.
+//! The indexing policy: the indexed paths, and the composite, spatial, vector and full-text indexes.
 
 use super::check::{bad, repeated};
 use super::index_path::IndexPath;
@@ -10,38 +10,38 @@ use value::PropertyPath;
 const POLICY: &str = "indexingPolicy";
 /// Most composite indexes of a container.
 const COMPOSITE_INDEXES_MAX: usize = 100;
-/// Most entries of each other list of the policy. Believed to be the service's bound for paths, unverified.
+/// Most entries of each other list of the policy. Assumed to be the service's limit for paths; not verified.
 const PATHS_MAX: usize = 1500;
 
 /// Whether and when documents are indexed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexingMode {
-    /// With every write.
+    /// On every write.
     Consistent,
-    /// Sometime; containers of old clients only.
+    /// Asynchronously; only for containers of old clients.
     Lazy,
     /// Never.
     None,
 }
 
-/// What is indexed.
+/// The indexing policy of a container.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexingPolicy {
-    /// Whether and when.
+    /// Whether and when documents are indexed.
     pub mode: IndexingMode,
-    /// Whether documents are indexed without asking for it.
+    /// Whether documents are indexed by default.
     pub automatic: bool,
-    /// What is indexed unless a longer path excludes it.
+    /// Paths that are indexed unless a longer path excludes them.
     pub included: Vec<IndexedPath>,
-    /// What is not indexed unless a longer path includes it.
+    /// Paths that are not indexed unless a longer path includes them.
     pub excluded: Vec<IndexPath>,
-    /// Orders over several properties.
+    /// Composite indexes.
     pub composite: Vec<CompositeIndex>,
-    /// Places on earth or in a plane.
+    /// Spatial indexes.
     pub spatial: Vec<SpatialIndex>,
-    /// Nearest neighbours.
+    /// Vector indexes.
     pub vectors: Vec<VectorIndex>,
-    /// Words.
+    /// Full-text indexes.
     pub full_texts: Vec<PropertyPath>,
 }
 
@@ -50,7 +50,7 @@ pub struct IndexingPolicy {
 pub struct IndexedPath {
     /// The path.
     pub path: IndexPath,
-    /// Kinds and precisions that old clients send; kept and not acted on.
+    /// Kinds and precisions that old clients send; stored but not used.
     pub legacy: Option<Opaque>,
 }
 
@@ -62,8 +62,8 @@ impl Default for IndexingPolicy {
 }
 
 impl IndexingPolicy {
-    /// Consistent indexing of these paths. The root is included unless a list names it, and the ETag excluded unless a
-    /// list names it, as the service does.
+    /// Consistent indexing of these paths. As in the service, the root is included unless a list contains it, and the
+    /// ETag is excluded unless a list contains it.
     pub fn by_paths(included: Vec<IndexedPath>, excluded: Vec<IndexPath>) -> IndexingPolicy {
         let mut policy =
             IndexingPolicy { mode: IndexingMode::Consistent, included, excluded, ..IndexingPolicy::none() };
@@ -72,7 +72,7 @@ impl IndexingPolicy {
         policy
     }
 
-    /// The same by the texts of the paths.
+    /// The same, from the texts of the paths.
     pub fn by_texts(included: &[&str], excluded: &[&str]) -> Result<IndexingPolicy, RequestFault> {
         let parse = |text: &&str| IndexPath::parse(text).map_err(|reason| bad(POLICY, reason));
         let included = included.iter().map(|text| Ok(IndexedPath { path: parse(text)?, legacy: None }));
@@ -95,7 +95,7 @@ impl IndexingPolicy {
         }
     }
 
-    /// Names the root and the ETag in one of the lists of a policy that indexes anything.
+    /// Adds the root and the ETag to one of the lists, if the policy indexes anything.
     pub fn complete_paths(&mut self) {
         if self.mode == IndexingMode::None {
             return;
@@ -104,7 +104,7 @@ impl IndexingPolicy {
         if !self.names(&root) {
             self.included.push(IndexedPath { path: root, legacy: None });
         }
-        // It changes with every write and nobody looks for it.
+        // It changes with every write, and queries do not search for it.
         let etag = IndexPath::etag();
         if !self.names(&etag) {
             self.excluded.push(etag);
@@ -119,7 +119,7 @@ impl IndexingPolicy {
         self.paths().any(|path| path.is_same_place(wanted))
     }
 
-    /// Refuses `count` entries of the list `name` if they are too many.
+    /// Refuses `count` entries in the list `name` if there are too many.
     pub fn check_count(name: &str, count: usize) -> Result<(), RequestFault> {
         match count > PATHS_MAX {
             true => Err(bad(POLICY, format!("{count} entries of \"{name}\" given, {PATHS_MAX} allowed"))),
@@ -127,7 +127,7 @@ impl IndexingPolicy {
         }
     }
 
-    /// Refuses `count` composite indexes if they are too many.
+    /// Refuses `count` composite indexes if there are too many.
     pub fn check_composite_count(count: usize) -> Result<(), RequestFault> {
         if count <= COMPOSITE_INDEXES_MAX {
             return Ok(());
@@ -135,7 +135,7 @@ impl IndexingPolicy {
         Err(bad(POLICY, format!("{count} composite indexes given, {COMPOSITE_INDEXES_MAX} allowed")))
     }
 
-    /// Refuses lists that are too long, paths that contradict the mode, and what is given twice.
+    /// Refuses lists that are too long, paths that contradict the mode, and duplicates.
     pub fn check(&self) -> Result<(), RequestFault> {
         self.check_paths()?;
         IndexingPolicy::check_composite_count(self.composite.len())?;
@@ -158,7 +158,7 @@ impl IndexingPolicy {
         Ok(())
     }
 
-    /// Refuses paths that contradict the mode, and one that is given twice.
+    /// Refuses paths that contradict the mode, and duplicates.
     pub fn check_paths(&self) -> Result<(), RequestFault> {
         if self.mode == IndexingMode::None && self.paths().next().is_some() {
             return Err(bad(POLICY, "there must be no paths when the indexing mode is none"));
@@ -203,7 +203,7 @@ impl IndexingPolicy {
 }
 
 impl IndexingMode {
-    /// All of them.
+    /// All modes.
     pub const ALL: [IndexingMode; 3] = [IndexingMode::Consistent, IndexingMode::Lazy, IndexingMode::None];
 
     fn tag(self) -> u8 {

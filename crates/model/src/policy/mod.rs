@@ -1,7 +1,7 @@
 //! The policies of a container, one file each: typed, with their defaults, checks and stored form.
 //!
-//! A policy says what is wanted; who acts on it is none of its business. Anybody can put one together; its `check`
-//! refuses what it cannot mean, with the field and the reason. How clients write it is known to their API.
+//! A policy says what is wanted, not how it is executed. Anyone can build one; its `check` refuses invalid values with
+//! the field and the reason. The wire format is in the API crates.
 
 mod change_feed;
 mod check;
@@ -35,31 +35,31 @@ pub use vector::{DistanceFunction, VectorDataType, VectorEmbedding, VectorEmbedd
 
 use crate::{DecodeFault, Decoder, Encoder, PartitionKeyDefinition, RequestFault};
 
-/// All policies of a container that do not decide how documents are stored.
+/// All policies of a container that do not affect how documents are stored.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Policies {
-    /// What is indexed and how.
+    /// The indexing policy.
     pub indexing: IndexingPolicy,
-    /// Which of two versions wins.
+    /// The conflict resolution policy.
     pub conflicts: ConflictResolution,
-    /// What coordinates mean.
+    /// The coordinate system of spatial data.
     pub geospatial: GeospatialType,
-    /// What the change feed keeps.
+    /// The change feed policy.
     pub change_feed: Option<ChangeFeedPolicy>,
-    /// Properties that queries see and documents do not have.
+    /// Properties that queries see but documents do not store.
     pub computed: Vec<ComputedProperty>,
-    /// Where vectors are.
+    /// The vector policy.
     pub vectors: Option<VectorEmbeddingPolicy>,
-    /// Where text is.
+    /// The full-text policy.
     pub full_text: Option<FullTextPolicy>,
-    /// What clients encrypt.
+    /// The client encryption policy.
     pub encryption: Option<ClientEncryptionPolicy>,
     /// How long the analytical store keeps documents.
     pub analytical_ttl: Option<AnalyticalTtl>,
 }
 
 impl Policies {
-    /// Checks each policy, and those that depend on others.
+    /// Checks each policy, and the dependencies between them.
     pub fn check(&self, partition_key: &PartitionKeyDefinition) -> Result<(), RequestFault> {
         self.indexing.check()?;
         self.conflicts.check()?;
@@ -71,7 +71,7 @@ impl Policies {
         self.check_indexes()
     }
 
-    /// Refuses indexes without the policy that they rest on.
+    /// Refuses indexes without the policy that they depend on.
     fn check_indexes(&self) -> Result<(), RequestFault> {
         let embeddings = self.vectors.as_ref().map_or(&[][..], |policy| &policy.embeddings);
         for index in &self.indexing.vectors {
@@ -90,7 +90,7 @@ impl Policies {
         Ok(())
     }
 
-    /// Refuses what cannot be changed once a container is there.
+    /// Refuses changes of what is fixed when a container is created.
     pub(crate) fn check_replacement(&self, new: &Policies) -> Result<(), RequestFault> {
         let fixed = |property: &str, same: bool| match same {
             true => Ok(()),
@@ -98,7 +98,7 @@ impl Policies {
         };
         fixed("conflictResolutionPolicy", self.conflicts == new.conflicts)?;
         fixed("clientEncryptionPolicy", self.encryption == new.encryption)?;
-        // Embeddings come and go; one that is there stays as it is.
+        // Embeddings can be added and removed; an existing one cannot be changed.
         let old = self.vectors.as_ref().map_or(&[][..], |policy| &policy.embeddings);
         let new = new.vectors.as_ref().map_or(&[][..], |policy| &policy.embeddings);
         let altered = |embedding: &VectorEmbedding| {

@@ -1,4 +1,4 @@
-//! Indexes that a policy asks for beyond the one on every path: composite, spatial, vector.
+//! Indexes in addition to the one on every path: composite, spatial, vector.
 
 use super::check::{bad, repeated, within};
 use super::geospatial::GeospatialType;
@@ -14,7 +14,7 @@ const COMPOSITE_PATHS_MAX: usize = 8;
 /// Most dimensions of a flat vector index.
 const FLAT_DIMENSIONS_MAX: u32 = 505;
 
-/// An order over several properties.
+/// An index of the order by several properties.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CompositeIndex {
     /// The properties, most significant first; at least two.
@@ -26,12 +26,12 @@ pub struct CompositeIndex {
 pub struct CompositePath {
     /// The property.
     pub path: PropertyPath,
-    /// Whether large values come first.
+    /// Whether the order is descending.
     pub descending: bool,
 }
 
 impl CompositeIndex {
-    /// An order over the properties at these paths; `true` stands for descending.
+    /// An index of the properties at these paths; `true` means descending.
     pub fn over(paths: &[(&str, bool)]) -> Result<CompositeIndex, RequestFault> {
         let path = |(text, descending): &(&str, bool)| {
             let path = PropertyPath::parse(text)
@@ -41,7 +41,7 @@ impl CompositeIndex {
         Ok(CompositeIndex { paths: paths.iter().map(path).collect::<Result<_, RequestFault>>()? })
     }
 
-    /// Refuses an order over this many properties if they are too few or too many.
+    /// Refuses `count` properties if they are too few or too many.
     pub fn check_count(count: usize) -> Result<(), RequestFault> {
         if (2..=COMPOSITE_PATHS_MAX).contains(&count) {
             return Ok(());
@@ -49,7 +49,7 @@ impl CompositeIndex {
         Err(bad(POLICY, format!("{count} paths in a composite index, 2 to {COMPOSITE_PATHS_MAX} allowed")))
     }
 
-    /// Refuses too few or too many properties, and one that occurs twice.
+    /// Refuses too few or too many properties, and duplicates.
     pub fn check(&self) -> Result<(), RequestFault> {
         CompositeIndex::check_count(self.paths.len())?;
         let places: Vec<_> = self.paths.iter().map(|path| &path.path).collect();
@@ -60,21 +60,21 @@ impl CompositeIndex {
     }
 }
 
-/// A kind of shape.
+/// A type of geometry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SpatialType {
     /// A point.
     Point,
     /// A line.
     LineString,
-    /// An area.
+    /// A polygon.
     Polygon,
-    /// Several areas.
+    /// Several polygons.
     MultiPolygon,
 }
 
 impl SpatialType {
-    /// All of them.
+    /// All types.
     pub const ALL: [SpatialType; 4] =
         [SpatialType::Point, SpatialType::LineString, SpatialType::Polygon, SpatialType::MultiPolygon];
 
@@ -89,38 +89,38 @@ impl SpatialType {
     }
 }
 
-/// An index of shapes.
+/// An index of geometries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpatialIndex {
-    /// Where the shapes are.
+    /// The path of the geometries.
     pub path: IndexPath,
-    /// Which shapes.
+    /// The indexed types.
     pub types: Vec<SpatialType>,
-    /// The part of the plane; of the earth all is indexed.
+    /// The indexed part of the plane; geography is indexed without a box.
     pub bounding_box: Option<BoundingBox>,
 }
 
-/// A part of the plane.
+/// A rectangle in the plane.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BoundingBox {
-    /// Lower left corner, then upper right: x and y each.
+    /// Lower left corner, then upper right corner, each as x and y.
     pub corners: [f64; 4],
 }
 
 impl SpatialIndex {
-    /// An index of these shapes at `path`, or of all shapes if none is named.
+    /// An index of these types at `path`; of all types if none is given.
     pub fn new(path: IndexPath, types: &[SpatialType]) -> SpatialIndex {
         let types = if types.is_empty() { &SpatialType::ALL } else { types };
         SpatialIndex { path, types: types.to_vec(), bounding_box: None }
     }
 
-    /// The same by the text of the path.
+    /// The same, from the text of the path.
     pub fn at(path: &str, types: &[SpatialType]) -> Result<SpatialIndex, RequestFault> {
         let path = IndexPath::parse(path).map_err(|reason| bad(POLICY, reason))?;
         Ok(SpatialIndex::new(path, types))
     }
 
-    /// Refuses a shape that is named twice, and a box without an inside.
+    /// Refuses duplicate types and an empty box.
     pub fn check(&self) -> Result<(), RequestFault> {
         if let Some(twice) = repeated(&self.types) {
             return Err(bad(POLICY, format!("the spatial type {} is given twice", twice.name())));
@@ -128,7 +128,7 @@ impl SpatialIndex {
         self.bounding_box.map_or(Ok(()), BoundingBox::check)
     }
 
-    /// A plane has no end, so its index needs a box; the earth has one.
+    /// A plane is unbounded, so its index needs a box; the earth is bounded.
     pub(super) fn check_box(&self, geospatial: GeospatialType) -> Result<(), RequestFault> {
         match (geospatial, self.bounding_box) {
             (GeospatialType::Geography, None) | (GeospatialType::Geometry, Some(_)) => Ok(()),
@@ -156,25 +156,25 @@ impl BoundingBox {
 /// How vectors are searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VectorIndexKind {
-    /// All of them, as they are.
+    /// Exhaustively, without quantization.
     Flat,
-    /// All of them, shortened.
+    /// Exhaustively, quantized.
     QuantizedFlat,
-    /// Along a graph.
+    /// With a graph.
     DiskAnn,
 }
 
-/// How vectors are shortened.
+/// How vectors are quantized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantizer {
-    /// By products of codes of their parts.
+    /// Product quantization.
     Product,
-    /// By their direction.
+    /// Spherical quantization.
     Spherical,
 }
 
 impl Quantizer {
-    /// All of them.
+    /// All quantizers.
     pub const ALL: [Quantizer; 2] = [Quantizer::Product, Quantizer::Spherical];
 
     /// Its name, as in definitions and in stored rows.
@@ -189,27 +189,27 @@ impl Quantizer {
 /// An index of vectors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VectorIndex {
-    /// Where the vectors are; the vector policy must have this path.
+    /// The path of the vectors; the vector policy must contain it.
     pub path: PropertyPath,
     /// How they are searched.
     pub kind: VectorIndexKind,
-    /// Bytes of a shortened vector.
+    /// Bytes of a quantized vector.
     pub quantization_bytes: Option<u32>,
-    /// Candidates that are looked at while the graph is built.
+    /// Number of candidates while the graph is built.
     pub search_list_size: Option<u32>,
-    /// How vectors are shortened.
+    /// The quantizer.
     pub quantizer: Option<Quantizer>,
-    /// The property by whose value there is a graph of its own.
+    /// A property for whose values there are separate graphs.
     pub shard_key: Option<PropertyPath>,
 }
 
 impl VectorIndex {
-    /// The least and the most bytes of a shortened vector.
+    /// Allowed bytes of a quantized vector.
     pub const QUANTIZATION_BYTES: RangeInclusive<u32> = 1..=512;
-    /// The fewest and the most candidates that are looked at while the graph is built.
+    /// Allowed numbers of candidates while the graph is built.
     pub const SEARCH_LIST_SIZE: RangeInclusive<u32> = 10..=500;
 
-    /// An index of the vectors at `path` without settings.
+    /// An index of the vectors at `path` with default settings.
     pub fn new(path: PropertyPath, kind: VectorIndexKind) -> VectorIndex {
         VectorIndex {
             path,
@@ -221,7 +221,7 @@ impl VectorIndex {
         }
     }
 
-    /// Refuses settings that its kind does not have, and sizes out of their bounds.
+    /// Refuses settings that do not apply to its kind, and sizes out of bounds.
     pub fn check(&self) -> Result<(), RequestFault> {
         if let Some(bytes) = self.quantization_bytes {
             within(POLICY, "quantizationByteSize", bytes, VectorIndex::QUANTIZATION_BYTES)?;
@@ -242,7 +242,7 @@ impl VectorIndex {
         }
     }
 
-    /// The index must have an embedding that it can hold.
+    /// Requires an embedding that the index supports.
     pub(super) fn check_embedding(&self, embeddings: &[VectorEmbedding]) -> Result<(), RequestFault> {
         let path = &self.path;
         let Some(embedding) = embeddings.iter().find(|embedding| embedding.path == *path) else {
@@ -334,7 +334,7 @@ impl BoundingBox {
 }
 
 impl VectorIndexKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [VectorIndexKind; 3] =
         [VectorIndexKind::Flat, VectorIndexKind::QuantizedFlat, VectorIndexKind::DiskAnn];
 

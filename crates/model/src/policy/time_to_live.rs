@@ -1,25 +1,25 @@
-//! How long documents live.
+//! Time to live: when documents expire.
 
 use super::check::bad;
 use crate::{DecodeFault, Decoder, Encoder, RequestFault};
 
-/// Longest life in seconds.
+/// Maximum in seconds.
 const SECONDS_MAX: u32 = 0x7FFF_FFFF;
 
-/// The container's word on expiry.
+/// The default time to live of a container.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DefaultTtl {
-    /// Nothing expires, whatever the document says.
+    /// Nothing expires, whatever the document specifies.
     #[default]
     Off,
-    /// Documents expire when they say so themselves.
+    /// Only documents with their own time to live expire.
     OnDemand,
-    /// Documents expire after this many seconds unless they say otherwise.
+    /// Documents expire after this many seconds unless they specify another time.
     Seconds(u32),
 }
 
 impl DefaultTtl {
-    /// Refuses a life of no length, or one that is too long.
+    /// Refuses zero and values above the maximum.
     pub fn check(self) -> Result<(), RequestFault> {
         match self {
             DefaultTtl::Off | DefaultTtl::OnDemand | DefaultTtl::Seconds(1..=SECONDS_MAX) => Ok(()),
@@ -30,12 +30,12 @@ impl DefaultTtl {
     }
 }
 
-/// How long the analytical store, which is not built, would keep documents: kept and given back.
+/// Time to live in the analytical store, which is not implemented: the value is stored and returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnalyticalTtl(i64);
 
 impl AnalyticalTtl {
-    /// A time to live in seconds; -1 stands for ever.
+    /// A time to live in seconds; -1 means forever.
     pub fn new(seconds: i64) -> Result<AnalyticalTtl, RequestFault> {
         let fits = (-1..=i64::from(SECONDS_MAX)).contains(&seconds);
         fits.then_some(AnalyticalTtl(seconds)).ok_or_else(|| {

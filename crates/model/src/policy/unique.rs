@@ -1,4 +1,4 @@
-//! Unique keys: which values may occur once only in a logical partition.
+//! The unique key policy: which values must be unique in a logical partition.
 
 use super::check::bad;
 use crate::limits::{UNIQUE_KEY_PATHS_MAX, UNIQUE_KEYS_MAX};
@@ -22,13 +22,13 @@ pub struct UniqueKey {
 }
 
 impl UniqueKeyPolicy {
-    /// Refuses too many constraints, and constraints of too few or too many paths.
+    /// Refuses too many constraints, and constraints with too few or too many paths.
     pub fn check(&self) -> Result<(), RequestFault> {
         UniqueKeyPolicy::check_count(self.keys.len())?;
         self.keys.iter().try_for_each(|key| UniqueKey::check_count(key.paths.len()))
     }
 
-    /// Refuses this many constraints if they are too many.
+    /// Refuses more constraints than the limit.
     pub fn check_count(count: usize) -> Result<(), RequestFault> {
         match count > UNIQUE_KEYS_MAX {
             true => Err(bad(POLICY, format!("{count} constraints given, {UNIQUE_KEYS_MAX} allowed"))),
@@ -44,7 +44,7 @@ impl UniqueKey {
         Ok(UniqueKey { paths: texts.iter().map(parse).collect::<Result<_, _>>()? })
     }
 
-    /// Refuses a constraint of this many paths if they are none or too many.
+    /// Refuses a constraint without paths or with too many.
     pub fn check_count(count: usize) -> Result<(), RequestFault> {
         if (1..=UNIQUE_KEY_PATHS_MAX).contains(&count) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The vector policy: where vectors are, how long they are and what near means.
+//! The vector policy: paths, dimensions and distance functions of vectors.
 
 use super::check::{bad, repeated, within};
 use crate::{DecodeFault, Decoder, Encoder, OpaqueMembers, RequestFault};
@@ -6,56 +6,56 @@ use value::PropertyPath;
 
 const POLICY: &str = "vectorEmbeddingPolicy";
 
-/// Where vectors are.
+/// The paths of vectors.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VectorEmbeddingPolicy {
-    /// One entry for each path.
+    /// One entry per path.
     pub embeddings: Vec<VectorEmbedding>,
 }
 
 /// The vectors at one path.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VectorEmbedding {
-    /// Where they are.
+    /// The path.
     pub path: PropertyPath,
-    /// How their numbers are compared.
+    /// The type of their components.
     pub data_type: VectorDataType,
-    /// How many numbers they have.
+    /// The number of components.
     pub dimensions: u32,
-    /// What near means.
+    /// The distance function.
     pub distance: DistanceFunction,
-    /// What makes them: settings that are kept and not acted on.
+    /// How they are produced: settings that are stored but not used.
     pub source: Option<OpaqueMembers>,
 }
 
-/// How the numbers of a vector are compared.
+/// The type of the components of a vector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum VectorDataType {
-    /// 32 bits with a fraction.
+    /// 32-bit floating point.
     #[default]
     Float32,
-    /// 16 bits with a fraction.
+    /// 16-bit floating point.
     Float16,
-    /// 8 bits with a sign.
+    /// Signed 8-bit integer.
     Int8,
-    /// 8 bits without a sign.
+    /// Unsigned 8-bit integer.
     Uint8,
 }
 
-/// What near means.
+/// The distance function of vectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DistanceFunction {
-    /// The angle.
+    /// Cosine of the angle.
     #[default]
     Cosine,
-    /// The product.
+    /// Dot product.
     DotProduct,
-    /// The way between them.
+    /// Euclidean distance.
     Euclidean,
 }
 
 impl VectorEmbeddingPolicy {
-    /// Refuses dimensions out of their bounds, and a path that is given twice.
+    /// Refuses dimensions out of bounds, and duplicate paths.
     pub fn check(&self) -> Result<(), RequestFault> {
         for embedding in &self.embeddings {
             within(POLICY, "dimensions", embedding.dimensions, VectorEmbedding::DIMENSIONS)?;
@@ -69,9 +69,9 @@ impl VectorEmbeddingPolicy {
 }
 
 impl VectorEmbedding {
-    /// The least and the most dimensions of a vector.
+    /// Allowed dimensions of a vector.
     pub const DIMENSIONS: std::ops::RangeInclusive<u32> = 1..=4096;
-    /// Dimensions of a vector when nobody says anything.
+    /// Default dimensions of a vector.
     pub const DIMENSIONS_DEFAULT: u32 = 1536;
 
     /// Vectors at `path` with the defaults of the service.
@@ -119,7 +119,7 @@ impl VectorEmbedding {
 }
 
 impl VectorDataType {
-    /// All of them.
+    /// All types.
     pub const ALL: [VectorDataType; 4] =
         [VectorDataType::Float32, VectorDataType::Float16, VectorDataType::Int8, VectorDataType::Uint8];
 
@@ -134,7 +134,7 @@ impl VectorDataType {
 }
 
 impl DistanceFunction {
-    /// All of them.
+    /// All functions.
     pub const ALL: [DistanceFunction; 3] =
         [DistanceFunction::Cosine, DistanceFunction::DotProduct, DistanceFunction::Euclidean];
 

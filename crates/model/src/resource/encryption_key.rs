@@ -1,4 +1,4 @@
-//! Client encryption keys: data keys that only clients can unwrap. The server keeps them and gives them back.
+//! Client encryption keys: data keys that only clients can unwrap. The server stores and returns them.
 
 use super::bad;
 use crate::{DecodeFault, Decoder, Encoder, Opaque, OpaqueMembers, RequestFault, checked_name};
@@ -10,17 +10,17 @@ use base64::prelude::BASE64_STANDARD;
 pub struct ClientEncryptionKeyDefinition {
     id: String,
     algorithm: String,
-    /// Base64, as it was sent.
+    /// In base64, as sent.
     wrapped_key: String,
-    /// Type, name, value and algorithm of the key that wrapped it, as they were sent.
+    /// Type, name, value and algorithm of the wrapping key, as sent.
     metadata: OpaqueMembers,
 }
 
-/// What the metadata must have.
+/// Required fields of the metadata.
 const METADATA_FIELDS: [&str; 4] = ["type", "name", "value", "algorithm"];
 
 impl ClientEncryptionKeyDefinition {
-    /// A key that was wrapped by the key that `metadata` describes.
+    /// A key that was wrapped with the key that `metadata` describes.
     pub fn new(
         id: &str,
         algorithm: &str,
@@ -54,7 +54,7 @@ impl ClientEncryptionKeyDefinition {
         &self.id
     }
 
-    /// How clients encrypt with it.
+    /// The encryption algorithm that clients use with it.
     pub fn algorithm(&self) -> &str {
         &self.algorithm
     }
@@ -64,7 +64,7 @@ impl ClientEncryptionKeyDefinition {
         &self.wrapped_key
     }
 
-    /// What is known of the key that wrapped it.
+    /// The description of the wrapping key.
     pub fn metadata(&self) -> &OpaqueMembers {
         &self.metadata
     }

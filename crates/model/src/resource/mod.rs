@@ -1,7 +1,7 @@
 //! Definitions of the small resources: permissions, scripts, client encryption keys.
 //!
-//! Typed and checked as far as that is possible alone. Whether what they name exists is the catalog's question, how
-//! clients write them their API's.
+//! They are typed and checked as far as possible without the catalog. The catalog checks whether the named resources
+//! exist. The wire format is in the API crates.
 
 mod encryption_key;
 mod permission;

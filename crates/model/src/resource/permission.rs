@@ -13,7 +13,7 @@ pub enum PermissionMode {
 }
 
 impl PermissionMode {
-    /// All of them.
+    /// All modes.
     pub const EACH: [PermissionMode; 2] = [PermissionMode::Read, PermissionMode::All];
 }
 
@@ -24,14 +24,14 @@ pub struct PermissionDefinition {
     pub id: String,
     /// What it allows.
     pub mode: PermissionMode,
-    /// The resource as the API that wrote the permission names it: kept and given back, never read here.
+    /// The resource as named by the API that wrote the permission: stored and returned, not interpreted here.
     pub resource: String,
-    /// The partition key to which it is restricted, as that API writes it: likewise.
+    /// The partition key to which it is restricted, as written by that API: not interpreted here either.
     pub key: Option<String>,
 }
 
 impl PermissionDefinition {
-    /// Checks the name; what is named is looked up when the permission is written.
+    /// Checks the name; the resource is looked up when the permission is written.
     pub fn new(
         id: &str,
         mode: PermissionMode,
@@ -43,15 +43,15 @@ impl PermissionDefinition {
     }
 }
 
-/// How long a resource token lives.
+/// The lifetime of a resource token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenLife(u64);
 
 impl TokenLife {
-    /// What a token gets when nobody says anything.
+    /// The default lifetime of a token.
     pub const DEFAULT: TokenLife = TokenLife(TOKEN_SECONDS_DEFAULT);
 
-    /// A life within the bounds.
+    /// A lifetime within the bounds.
     pub fn new(seconds: u64) -> Option<TokenLife> {
         (TOKEN_SECONDS_MIN..=TOKEN_SECONDS_MAX).contains(&seconds).then_some(TokenLife(seconds))
     }

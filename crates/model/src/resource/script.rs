@@ -1,15 +1,15 @@
-//! Scripts of a container: stored procedures, triggers, user-defined functions. Their text is not looked into.
+//! Scripts of a container: stored procedures, triggers, user-defined functions. Their text is not parsed.
 
 use super::bad;
 use crate::limits::{SCRIPT_BYTES_MAX, STORED_PROCEDURES_MAX, TRIGGERS_MAX, USER_DEFINED_FUNCTIONS_MAX};
 use crate::{DecodeFault, Decoder, Encoder, RequestFault, checked_name};
 
-/// What a script is for.
+/// The kind of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ScriptKind {
     /// Called by a client, in one logical partition, in one transaction.
     StoredProcedure,
-    /// Runs beside a write that names it.
+    /// Runs with a write that names it.
     Trigger,
     /// Called by queries.
     UserDefinedFunction,
@@ -29,7 +29,7 @@ impl ScriptKind {
         }
     }
 
-    /// Several of them, in words.
+    /// The plural in words.
     pub fn words(self) -> &'static str {
         match self {
             ScriptKind::StoredProcedure => "stored procedures",
@@ -49,11 +49,11 @@ pub enum TriggerTime {
 }
 
 impl TriggerTime {
-    /// All of them.
+    /// All times.
     pub const EACH: [TriggerTime; 2] = [TriggerTime::Pre, TriggerTime::Post];
 }
 
-/// Which writes a trigger is for.
+/// The writes that a trigger applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TriggerOperation {
     /// Every write.
@@ -71,7 +71,7 @@ pub enum TriggerOperation {
 }
 
 impl TriggerOperation {
-    /// All of them.
+    /// All operations.
     pub const EACH: [TriggerOperation; 6] = [
         TriggerOperation::All,
         TriggerOperation::Create,
@@ -91,7 +91,7 @@ pub struct ScriptDefinition {
 }
 
 impl ScriptDefinition {
-    /// A script with a text; a trigger also says when and for what it runs.
+    /// A script with its text; a trigger also has a time and an operation.
     pub fn new(
         id: &str,
         body: &str,
@@ -117,7 +117,7 @@ impl ScriptDefinition {
         &self.body
     }
 
-    /// When and for what it runs, if it is a trigger.
+    /// Time and operation, if it is a trigger.
     pub fn trigger(&self) -> Option<(TriggerTime, TriggerOperation)> {
         self.trigger
     }

@@ -1,4 +1,4 @@
-//! The stored form of definitions: everything a client can define comes back, and no bytes make the reader panic.
+//! The stored form of definitions: every definition round-trips, and no bytes make the decoder panic.
 
 use model::policy::{
     AnalyticalTtl, BoundingBox, ChangeFeedPolicy, ClientEncryptionPolicy, CompositeIndex, ComputedProperty,
@@ -163,7 +163,7 @@ fn a_definition_with_every_feature_comes_back() {
     assert_eq!(decoded(&encoded(&everything())), Ok(everything()));
 }
 
-/// Stored rows have these bytes: others would be another format, with another version.
+/// The bytes of stored rows: other bytes would be another format with another version.
 #[test]
 fn the_stored_bytes_do_not_change() {
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
@@ -246,7 +246,7 @@ proptest! {
         let _ = decoded(&bytes);
     }
 
-    /// Most random bytes are refused at the first tag; damaged ones get further.
+    /// Most random bytes are rejected at the first tag; damaged ones get further.
     #[test]
     fn no_damage_panics(damage in vec((any::<prop::sample::Index>(), any::<u8>()), 1..4), cut in any::<prop::sample::Index>()) {
         let mut bytes = encoded(&everything());

@@ -1,4 +1,4 @@
-//! Tests of what the crate offers to others.
+//! Tests of the public interface of the crate.
 
 #![allow(clippy::unwrap_used)] // a failed expectation ends the test
 

@@ -1,8 +1,8 @@
-//! The candidates of an IN and the members of an OR, of which one value picks a few.
+//! The candidates of an IN and the members of an OR, with a search by value.
 //!
-//! Clients that look for a thousand documents at once send lists and chains of a thousand members. Where all of them
-//! compare the same place with constants, they are sorted by these constants once, and whoever evaluates them has to
-//! look only at those that a value picks.
+//! Clients that look for a thousand documents at once send lists and chains of a thousand members. If all members
+//! compare the same path with constants, they are sorted by these constants once, and an evaluation only looks at the
+//! members that match the value.
 
 use super::{BinaryOperator, Expression};
 use std::cmp::Ordering;
@@ -10,10 +10,10 @@ use std::ops::Deref;
 use std::sync::OnceLock;
 use value::{Value, ValueRef, compare};
 
-/// Members that are looked at one after the other rather than sorted.
+/// Up to this number, members are evaluated one after the other instead of being sorted.
 const FEW: usize = 8;
 
-/// See the file's head. What is sorted is no part of its meaning.
+/// The candidates of an IN or the members of an OR. The sorted form is a cache and not part of the value.
 #[derive(Clone, Debug, Default)]
 pub struct Alternatives {
     members: Vec<Expression>,
@@ -23,33 +23,34 @@ pub struct Alternatives {
 
 #[derive(Clone, Debug)]
 struct Sorted {
-    /// What the members compare; nothing if they are constants themselves.
+    /// The expression that the members compare; `None` if they are constants themselves.
     key: Option<Expression>,
     /// The members by their constants.
     places: Box<[Place]>,
 }
 
-/// Where a constant stands.
+/// The position of a constant.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     member: usize,
-    /// Which member of the AND; nothing if there is none.
+    /// Index in the AND of the member; `None` if the member is not an AND.
     part: Option<usize>,
 }
 
 impl Alternatives {
-    /// What all members compare with constants that [`Alternatives::picked`] tells apart; nothing if it does not help
-    /// to know. Where it is defined, no member is true that is not picked, and none is undefined.
+    /// The expression that all members compare with constants, so that [`Alternatives::picked`] can select by its
+    /// value; `None` if the members are not sorted by a key. If it is defined, members that are not picked are neither
+    /// true nor undefined.
     pub fn key(&self) -> Option<&Expression> {
         self.sorted()?.key.as_ref()
     }
 
-    /// Whether they are constants that [`Alternatives::picked`] tells apart.
+    /// Whether the members are constants that [`Alternatives::picked`] can select from.
     pub fn are_constants(&self) -> bool {
         self.sorted().is_some_and(|sorted| sorted.key.is_none())
     }
 
-    /// The members whose constant compares as equal with a value; all of them if they are not sorted.
+    /// The members whose constant compares as equal to a value; all members if they are not sorted.
     pub fn picked<'a>(&'a self, value: ValueRef<'_>) -> impl Iterator<Item = &'a Expression> {
         let (sorted, few): (&[Place], &[Expression]) = match self.sorted() {
             Some(sorted) => (&sorted.places, &[]),
@@ -63,7 +64,7 @@ impl Alternatives {
         sorted[first..last].iter().filter_map(|place| self.members.get(place.member)).chain(few)
     }
 
-    /// The members, to be changed.
+    /// The members, mutable.
     pub fn members_mut(&mut self) -> &mut [Expression] {
         self.sorted = OnceLock::new();
         &mut self.members
@@ -84,7 +85,7 @@ impl Alternatives {
         if !self.members.iter().flat_map(parts).all(is_plain_comparison) {
             return None;
         }
-        // Of several keys the one that tells most members apart.
+        // Of several keys, take the one that distinguishes most members.
         let keys = parts(self.members.first()?).iter().filter_map(equality).map(|(key, _)| key);
         let sorted = keys.filter_map(|key| {
             let places: Option<Vec<Place>> =
@@ -110,7 +111,7 @@ impl Alternatives {
         }
     }
 
-    /// Where a member compares `key` with a constant.
+    /// The position where a member compares `key` with a constant.
     fn place(&self, member: usize, key: &Expression) -> Option<Place> {
         let expression = self.members.get(member)?;
         let is_key = |part: &Expression| equality(part).is_some_and(|(compared, _)| compared == key);
@@ -131,7 +132,7 @@ impl Alternatives {
     }
 }
 
-/// What must all be true.
+/// The members of an AND, or the expression itself.
 fn parts(member: &Expression) -> &[Expression] {
     if let Expression::And(parts) = member {
         return parts;
@@ -139,7 +140,7 @@ fn parts(member: &Expression) -> &[Expression] {
     std::slice::from_ref(member)
 }
 
-/// A place and the constant that it must equal.
+/// A path and the constant that it must equal.
 fn equality(part: &Expression) -> Option<(&Expression, &Value)> {
     let Expression::Binary(BinaryOperator::Equal, left, right) = part else {
         return None;
@@ -153,7 +154,7 @@ fn equality(part: &Expression) -> Option<(&Expression, &Value)> {
     None
 }
 
-/// Whether this compares places and constants, and so never fails: nobody misses it where it is not evaluated.
+/// Whether this compares paths and constants, and so never fails: skipping it has no visible effect.
 fn is_plain_comparison(part: &Expression) -> bool {
     let is_plain = |side: &Expression| matches!(side, Expression::Constant(_)) || is_place(side);
     matches!(part, Expression::Binary(_, left, right) if is_plain(left) && is_plain(right))
@@ -257,7 +258,7 @@ mod tests {
         let mut chain: Alternatives = (0..20).map(pair).collect();
         assert_eq!(chain.key(), Some(&place("id")));
         assert_eq!(picked(&chain, Value::Int64(4)), [4, 14]);
-        // What is changed is sorted anew.
+        // Changed members are sorted again.
         chain.members_mut()[0] = equals("id", Value::Int64(4));
         assert_eq!(picked(&chain, Value::Int64(4)), [0, 4, 14]);
         chain.members_mut()[0] = equals("other", Value::Int64(4));

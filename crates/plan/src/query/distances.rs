@@ -1,4 +1,4 @@
-//! The distance function of vectors: every `VectorDistance` that does not name one gets that of the container's policy.
+//! The distance function of vectors: every `VectorDistance` without one gets that of the container's policy.
 
 use model::policy::{DistanceFunction, VectorEmbedding};
 use value::Value;
@@ -6,7 +6,7 @@ use value::Value;
 use super::{Expression, Function, Query, Source};
 
 impl Query {
-    /// The query with the distance functions of `embeddings` in its calls.
+    /// The query with the distance functions of `embeddings` added to its calls.
     #[must_use]
     pub fn with_distances(&self, embeddings: &[VectorEmbedding]) -> Query {
         let mut query = self.clone();
@@ -45,7 +45,7 @@ fn complete(expression: &mut Expression, embeddings: &[VectorEmbedding]) {
     expression.children_mut().into_iter().for_each(|child| complete(child, embeddings));
 }
 
-/// The function of the path in a call that names none itself.
+/// The function for the path of a call that specifies none itself.
 fn distance_of(arguments: &[Expression], embeddings: &[VectorEmbedding]) -> Option<&'static str> {
     let is_named = match arguments.get(3) {
         None => false,

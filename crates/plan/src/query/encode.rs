@@ -1,8 +1,7 @@
-//! The binary encoding of a query, hashed where two queries must be told apart: continuations, index fingerprints.
+//! The binary encoding of a query, hashed to distinguish queries: in continuations and index fingerprints.
 //!
-//! Equal queries have equal bytes and different queries different bytes, independent of any text form. Enums have
-//! tags that never change; functions and aggregates are encoded by the names that clients use. Nothing reads the
-//! bytes back.
+//! Equal queries have equal bytes and different queries different bytes, independent of any text form. Enums have tags
+//! that never change; functions and aggregates are encoded by the names that clients use. The bytes are never decoded.
 
 use super::{
     Aggregate, BinaryOperator, Expression, Grouping, LikePattern, Order, PathStep, Projection, Query, SlotId,
@@ -270,7 +269,7 @@ impl SubqueryKind {
     }
 }
 
-/// Appends the encoding of a constant: kinds that compare as equal are told apart.
+/// Appends the encoding of a constant; kinds that compare as equal have different encodings.
 fn encode_value(value: &Value, out: &mut Encoder) {
     match value {
         Value::Null => out.byte(0),
@@ -372,7 +371,7 @@ mod tests {
         assert_eq!(different.len(), expressions.len());
     }
 
-    /// Continuations that were handed out and stored indexes carry hashes of these bytes.
+    /// Issued continuations and stored indexes contain hashes of these bytes.
     #[test]
     fn the_bytes_of_a_query_are_fixed() {
         let name = Expression::Member(Box::new(Expression::Slot(SlotId(0))), "a".to_owned());

@@ -1,7 +1,7 @@
 //! Expressions over one row.
 //!
-//! Chains of AND, OR and `||` and lists of IN are flat, so that the thousand terms that some clients send are one
-//! level of depth.
+//! Chains of AND, OR and `||` and lists of IN are flat, so that the thousand terms that some clients send are one level
+//! of depth.
 
 use super::{Alternatives, Function, Query};
 use value::Value;
@@ -21,11 +21,11 @@ pub enum Expression {
     Slot(SlotId),
     /// `base.name` or `base["name"]`.
     Member(Box<Expression>, String),
-    /// `base[index]`, where the index is computed: a string picks a member, a number an element.
+    /// `base[index]` with a computed index: a string selects a member, a number an element.
     Index(Box<Expression>, Box<Expression>),
-    /// `[a, b]`; undefined elements are left out.
+    /// `[a, b]`; undefined elements are omitted.
     Array(Vec<Expression>),
-    /// `{"a": b}`; undefined members are left out, of equal names the last counts.
+    /// `{"a": b}`; undefined members are omitted, of equal names the last counts.
     Object(Vec<(String, Expression)>),
     /// An operator before its operand.
     Unary(UnaryOperator, Box<Expression>),
@@ -49,7 +49,7 @@ pub enum Expression {
     Conditional(Box<[Expression; 3]>),
     /// A built-in function.
     Call(Function, Vec<Expression>),
-    /// A function of the user's, by name.
+    /// A user-defined function, by name.
     UserCall(String, Vec<Expression>),
     /// A query inside an expression; it sees all slots of the row.
     Subquery(SubqueryKind, Box<Query>),
@@ -104,12 +104,12 @@ pub enum BinaryOperator {
     ShiftRightUnsigned,
 }
 
-/// What a subquery's rows become.
+/// How the rows of a subquery become a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SubqueryKind {
-    /// The one row's value; none: undefined; more than one: a fault.
+    /// The value of the only row; undefined without a row, a fault with more than one.
     Scalar,
-    /// Whether there is a row.
+    /// Whether there is any row.
     Exists,
     /// All rows.
     Array,
@@ -117,7 +117,7 @@ pub enum SubqueryKind {
     First,
     /// The last row's value.
     Last,
-    /// Whether no row is missing for its filter.
+    /// Whether the filter removes no row.
     All,
 }
 

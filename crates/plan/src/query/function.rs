@@ -1,8 +1,8 @@
 //! The built-in functions: names, numbers of arguments, families.
 //!
-//! One table. What a function computes is the evaluator's business, one family per file.
+//! One table. The implementations are in the evaluator, one file per family.
 
-/// What kind of function it is: one file of the evaluator each.
+/// The family of a function; the evaluator has one file for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // each says what its functions are about
 pub enum Family {
@@ -20,11 +20,11 @@ pub enum Family {
 /// How a function is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signature {
-    /// Its name as the documentation writes it; letter case does not matter.
+    /// Its name as in the documentation; case-insensitive.
     pub name: &'static str,
-    /// Fewest arguments.
+    /// Minimum number of arguments.
     pub arguments_min: usize,
-    /// Most arguments; `None` for any number.
+    /// Maximum number of arguments; `None` for any number.
     pub arguments_max: Option<usize>,
     /// Its kind.
     pub family: Family,
@@ -202,18 +202,18 @@ functions! {
     DocumentId = "DOCUMENTID", 1, Some(1), Item;
 }
 
-/// Names that the documentation does not have and clients use: they put them into queries that go on behind a row.
+/// Undocumented names that clients use in queries that resume after a row.
 const ALIASES: [(&str, Function); 1] = [("IS_BOOLEAN", Function::IsBool)];
 
 impl Function {
-    /// The function of this name, in any letter case.
+    /// The function of this name, case-insensitive.
     pub fn find(name: &str) -> Option<Function> {
         let named = |function: &Function| function.signature().name.eq_ignore_ascii_case(name);
         let alias = || ALIASES.into_iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name));
         Function::ALL.iter().copied().find(named).or_else(|| Some(alias()?.1))
     }
 
-    /// Whether its value depends on the moment that is fixed for a query.
+    /// Whether its value depends on the time that is fixed for a query.
     pub fn tells_fixed_time(self) -> bool {
         matches!(
             self,
@@ -225,7 +225,7 @@ impl Function {
         )
     }
 
-    /// Whether it may give another value each time that it is asked the same.
+    /// Whether it may return another value for the same arguments.
     pub fn is_fickle(self) -> bool {
         matches!(
             self,

@@ -1,7 +1,7 @@
-//! What a query wants: rows from sources, filtered, grouped, ordered, projected.
+//! Queries: rows from sources, filtered, grouped, ordered, projected.
 //!
-//! Pure data, the same for all query languages. Names are gone: a row is a list of slots, one for each source in
-//! scope, outer queries first. Knows nothing of text, indexes or partitions.
+//! Pure data, the same for all query languages. Names are resolved: a row is a list of slots, one for each source in
+//! scope, outer queries first. Does not know text, indexes or partitions.
 
 mod alternatives;
 mod distances;
@@ -25,26 +25,26 @@ use value::PropertyPath;
 /// A query, or a subquery inside an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
-    /// Where rows come from, left to right; each fills the next slot. Without any there is one empty row.
+    /// Where rows come from, left to right; each source fills the next slot. Without sources there is one empty row.
     pub sources: Vec<Source>,
-    /// A row stays only where this is `true`.
+    /// Keeps a row only if this is `true`.
     pub filter: Option<Expression>,
-    /// How rows are folded; `None` keeps them as they are.
+    /// How rows are grouped; `None` keeps single rows.
     pub grouping: Option<Grouping>,
-    /// In which order rows are given.
+    /// The order of the rows.
     pub order: Order,
-    /// What is made of a row.
+    /// The result of a row.
     pub projection: Projection,
-    /// Whether equal results are given once.
+    /// Whether duplicate results are removed.
     pub distinct: bool,
-    /// Results that are left out at the beginning.
+    /// Number of results to skip.
     pub offset: u64,
     /// Most results.
     pub limit: Option<u64>,
 }
 
 impl Query {
-    /// The expression of `SELECT VALUE expression FROM c`; nothing if the query does anything else.
+    /// The expression of `SELECT VALUE expression FROM c`; `None` for any other query.
     pub fn plain_value(&self) -> Option<&Expression> {
         let is_plain = matches!(&self.sources[..], [Source::Container { path }] if path.is_empty())
             && self.filter.is_none()
@@ -60,10 +60,10 @@ impl Query {
     }
 }
 
-/// Where the rows of one slot come from.
+/// The source of the rows of one slot.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
-    /// Each document of the container, or the value at `path` in it; no row where that is undefined.
+    /// Each document of the container, or the value at `path` in it; no row if that is undefined.
     Container {
         /// Names and array positions below the document.
         path: Vec<PathStep>,
@@ -73,9 +73,9 @@ pub enum Source {
         /// Names and array positions below the document.
         path: Vec<PathStep>,
     },
-    /// One row with this value; none where it is undefined.
+    /// One row with this value; none if it is undefined.
     Value(Expression),
-    /// One row for each element of this array; none for anything else.
+    /// One row for each element of this array; none for any other value.
     Elements(Expression),
     /// One row for each result of a subquery.
     Rows(Box<Query>),
@@ -92,10 +92,10 @@ pub enum PathStep {
     Position(u64),
 }
 
-/// Rows with equal keys become one row.
+/// Rows with equal keys are combined into one row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grouping {
-    /// What makes rows belong together; without any, all rows are one group, also when there are none.
+    /// The keys; without any, all rows are one group, even if there are no rows.
     pub keys: Vec<Expression>,
     /// What is computed over the rows of a group. Projection and order refer to keys and aggregates by position.
     pub aggregates: Vec<Aggregate>,
@@ -104,9 +104,9 @@ pub struct Grouping {
 /// A value computed over rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aggregate {
-    /// How.
+    /// The aggregate function.
     pub kind: AggregateKind,
-    /// Of what, for each row.
+    /// Its argument, evaluated for each row.
     pub argument: Expression,
 }
 
@@ -140,14 +140,14 @@ pub enum Order {
 pub struct Ranking {
     /// The scores, at least one; each is the call of a scoring function.
     pub scores: Vec<Expression>,
-    /// How much each score counts; empty if all count the same.
+    /// The weight of each score; empty if all have the same.
     pub weights: Vec<f64>,
 }
 
 /// One key of an order: a path in the document or the distance of a vector.
 ///
-/// Distances come nearest first; which end that is depends on the distance function of the container, so `descending`
-/// says nothing about them.
+/// Distances are ordered nearest first. Whether that is ascending depends on the distance function of the container, so
+/// `descending` does not apply to them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SortKey {
     /// The value.
@@ -173,7 +173,7 @@ impl SortKey {
     }
 }
 
-/// What is made of a row.
+/// The result of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Projection {
     /// The row's one value: `SELECT *`.

@@ -1,4 +1,4 @@
-//! Paths of expressions: `c.a.b` as the names that lead from a slot, or from the document, to a value.
+//! Paths of expressions: `c.a.b` as the names from a slot, or from the document, to a value.
 
 use super::{Expression, PathStep, Query, SlotId, Source};
 
@@ -8,8 +8,8 @@ impl SlotId {
 }
 
 impl Expression {
-    /// The slot that a chain of members begins with, and the names of the members, the outermost one first. Nothing
-    /// for an expression that computes anything.
+    /// The slot at which a chain of members starts, and the names of the members, the outermost one first. `None` for
+    /// an expression that computes something.
     pub fn slot_path(&self) -> Option<(SlotId, Vec<&str>)> {
         let mut names = Vec::new();
         let mut base = self;
@@ -24,7 +24,7 @@ impl Expression {
         Some((*slot, names))
     }
 
-    /// The names that lead from the first source to a value in it, at least one.
+    /// The names from the first source to a value in it, at least one.
     pub fn document_path(&self) -> Option<Vec<&str>> {
         let (slot, names) = self.slot_path()?;
         (slot == SlotId::DOCUMENT && !names.is_empty()).then_some(names)
@@ -32,8 +32,8 @@ impl Expression {
 }
 
 impl Source {
-    /// The names that lead from the document to the one value that is the row of this source; nothing where a
-    /// document has several rows, or where the way goes through an array.
+    /// The names from the document to the one value that is the row of this source; `None` if a document has several
+    /// rows, or if the path goes through an array.
     pub fn document_path(&self) -> Option<Vec<&str>> {
         let path = match self {
             Source::Container { path } => path,
@@ -52,7 +52,7 @@ impl Source {
 }
 
 impl Query {
-    /// The names that lead from the document to the first source.
+    /// The names from the document to the first source.
     pub fn root_path(&self) -> Option<Vec<&str>> {
         self.sources.first()?.document_path()
     }

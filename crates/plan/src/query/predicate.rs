@@ -1,9 +1,9 @@
-//! The normal form of a condition: which place it is about, how that is compared, and with which constants.
+//! The normal form of a condition: the operand, the comparison and the constants.
 //!
-//! Whoever needs to know what a filter says about a path reads this form: index lookups, partition keys that a filter
-//! fixes, index metrics and advice. A negation is carried down to the comparisons, since in three-valued logic
-//! `NOT (a AND b)` is true exactly where one of them is false, and undefined is neither. The form is made one level at
-//! a time and borrows everything, so that reading a filter allocates nothing.
+//! Everything that needs to know what a filter says about a path reads this form: index lookups, pinned partition keys,
+//! index metrics and advice. A negation is pushed down to the comparisons, because in three-valued logic `NOT (a AND
+//! b)` is true exactly if one of them is false, and undefined is neither. The form is produced one level at a time and
+//! borrows everything, so that reading a filter does not allocate.
 
 use super::{Alternatives, BinaryOperator, Expression, Function, LikePattern, UnaryOperator};
 use value::{Kind, Value};
@@ -21,7 +21,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// The same with its sides exchanged.
+    /// The comparison with its sides exchanged.
     #[must_use]
     pub fn mirrored(self) -> Comparison {
         match self {
@@ -33,7 +33,7 @@ impl Comparison {
         }
     }
 
-    /// The comparison that is true where this one is false.
+    /// The comparison that is true if this one is false.
     #[must_use]
     pub fn negated(self) -> Comparison {
         match self {
@@ -46,7 +46,7 @@ impl Comparison {
         }
     }
 
-    /// How it is written.
+    /// Its SQL operator.
     pub fn sign(self) -> &'static str {
         match self {
             Comparison::Equal => "=",
@@ -60,7 +60,7 @@ impl Comparison {
 }
 
 impl BinaryOperator {
-    /// The comparison that the operator is; nothing for operators that compute.
+    /// The comparison of this operator; `None` for operators that compute.
     pub fn comparison(self) -> Option<Comparison> {
         match self {
             BinaryOperator::Equal => Some(Comparison::Equal),
@@ -84,23 +84,23 @@ impl BinaryOperator {
     }
 }
 
-/// An expression that must have a truth value: true for a filter, false below a negation.
+/// An expression that must have a truth value: true for a filter, false inside a negation.
 #[derive(Clone, Copy, Debug)]
 pub struct Requirement<'q> {
     /// The condition.
     pub expression: &'q Expression,
-    /// Whether it must be true or false.
+    /// The required truth value.
     pub truth: bool,
 }
 
-/// Members of an AND or an OR, each with the truth value that it must have.
+/// Members of an AND or an OR, each with its required truth value.
 #[derive(Clone, Copy, Debug)]
 pub struct Requirements<'q> {
     members: &'q [Expression],
     truth: bool,
 }
 
-/// What a requirement says. It says exactly that unless [`Predicate::exactness`] says otherwise.
+/// The normal form of a requirement. It is equivalent unless [`Predicate::exactness`] says otherwise.
 #[derive(Clone, Copy, Debug)]
 pub enum Predicate<'q> {
     /// All of these hold.
@@ -118,21 +118,21 @@ pub enum Predicate<'q> {
     Compare {
         /// The value.
         operand: &'q Expression,
-        /// How.
+        /// The comparison.
         comparison: Comparison,
-        /// With what.
+        /// The constant.
         constant: &'q Value,
     },
     /// Two values compared with each other, neither of them a constant.
     CompareValues {
         /// One value.
         left: &'q Expression,
-        /// How.
+        /// The comparison.
         comparison: Comparison,
         /// The other value.
         right: &'q Expression,
     },
-    /// A value that equals one of some constants, or that is there and equals none.
+    /// A value that equals one of several constants, or that is defined and equals none.
     Listed {
         /// The value.
         operand: &'q Expression,
@@ -145,16 +145,16 @@ pub enum Predicate<'q> {
     Between {
         /// The value.
         operand: &'q Expression,
-        /// The smallest value; nothing if that is no constant.
+        /// The lower bound; `None` if it is not a constant.
         low: Option<&'q Value>,
-        /// The largest value; nothing if that is no constant.
+        /// The upper bound; `None` if it is not a constant.
         high: Option<&'q Value>,
     },
-    /// A value is there, or is not.
+    /// A value is defined, or is not.
     Defined {
         /// The value.
         operand: &'q Expression,
-        /// Whether it is there.
+        /// Whether it is defined.
         truth: bool,
     },
     /// A value is of a kind, or is not. Numbers of all kinds count as [`Kind::Int64`].
@@ -166,16 +166,16 @@ pub enum Predicate<'q> {
         /// Whether it is of the kind.
         truth: bool,
     },
-    /// A text that is matched with a constant.
+    /// A text that is matched against a constant.
     Text {
         /// The text.
         operand: &'q Expression,
-        /// What it is matched with.
+        /// The pattern.
         pattern: TextPattern<'q>,
         /// Whether it matches.
         truth: bool,
     },
-    /// An array that has constants among its elements, or has not.
+    /// An array that contains constants, or does not.
     Contains {
         /// The array.
         operand: &'q Expression,
@@ -183,34 +183,34 @@ pub enum Predicate<'q> {
         elements: &'q [Expression],
         /// How the elements are matched.
         matching: ElementMatch,
-        /// Whether it has them.
+        /// Whether it contains them.
         truth: bool,
     },
-    /// A geometry that meets a constant one: it can lie in it, around it or across its border.
+    /// A geometry that intersects a constant one: inside it, around it or across its border.
     Meets {
         /// The geometry.
         operand: &'q Expression,
         /// The constant.
         constant: &'q Value,
     },
-    /// Nothing that this form has words for.
+    /// Any other condition.
     Other,
 }
 
-/// What a text is matched with.
+/// The pattern of a text match.
 #[derive(Clone, Copy, Debug)]
 pub enum TextPattern<'q> {
-    /// A text that it begins with.
+    /// The text starts with this.
     Start(&'q str),
-    /// A text that it is.
+    /// The text equals this.
     Whole(&'q Value),
-    /// The pattern of a LIKE, and the character that makes the next one literal.
+    /// The pattern of a LIKE, and its escape character.
     Like(&'q str, Option<char>),
-    /// A text inside it, at its end, or in any letter case, or a regular expression.
+    /// A text inside it or at its end, a case-insensitive match, or a regular expression.
     Search,
 }
 
-/// How the elements of an array are matched with constants.
+/// How the elements of an array are matched against constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ElementMatch {
     /// One of the constants is an element.
@@ -225,19 +225,19 @@ pub enum ElementMatch {
 #[derive(Clone, Copy, Debug)]
 pub struct Constants<'q>(&'q Alternatives);
 
-/// Whether a predicate says all that its expression says.
+/// Whether a predicate is equivalent to its expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exactness {
-    /// It holds exactly where the expression has its truth value.
+    /// It is true exactly if the expression has the required truth value.
     Exact,
-    /// It holds there, and may hold elsewhere.
+    /// It is true at least then: a necessary condition.
     Necessary,
-    /// It says nothing.
+    /// It contains no information.
     Nothing,
 }
 
 impl<'q> Requirement<'q> {
-    /// A filter lets a row pass where it is true.
+    /// A filter keeps a row if it is true.
     pub fn of_filter(filter: &'q Expression) -> Requirement<'q> {
         Requirement { expression: filter, truth: true }
     }
@@ -299,7 +299,7 @@ impl<'q> Requirements<'q> {
 }
 
 impl Predicate<'_> {
-    /// Whether it says all that its expression says.
+    /// Whether it is equivalent to its expression.
     pub fn exactness(&self) -> Exactness {
         match self {
             Predicate::All(_)
@@ -325,7 +325,7 @@ impl Predicate<'_> {
 }
 
 impl<'q> Constants<'q> {
-    /// Nothing if one of them is no constant.
+    /// `None` if one of them is not a constant.
     fn of(list: &'q Alternatives) -> Option<Constants<'q>> {
         list.iter().all(|member| constant(member).is_some()).then_some(Constants(list))
     }
@@ -335,7 +335,7 @@ impl<'q> Constants<'q> {
         self.0.iter().filter_map(constant)
     }
 
-    /// How many there are.
+    /// The number of constants.
     pub fn count(self) -> usize {
         self.0.len()
     }
@@ -408,7 +408,7 @@ fn call<'q>(function: Function, arguments: &'q [Expression], truth: bool) -> Pre
     }
 }
 
-/// The kind that a function asks for.
+/// The kind that a function tests for.
 fn tested_kind(function: Function) -> Option<Kind> {
     let kinds = [
         (Function::IsNull, Kind::Null),
@@ -421,7 +421,7 @@ fn tested_kind(function: Function) -> Option<Kind> {
     kinds.iter().find(|(known, _)| *known == function).map(|(_, kind)| *kind)
 }
 
-/// What a function matches a text with; a further argument asks for any letter case.
+/// The pattern of a text function; a further argument requests a case-insensitive match.
 fn text_pattern(function: Function, others: &[Expression]) -> Option<TextPattern<'_>> {
     const SEARCHES: [Function; 5] = [
         Function::StartsWith,
@@ -441,7 +441,7 @@ fn text_pattern(function: Function, others: &[Expression]) -> Option<TextPattern
     }
 }
 
-/// How a function matches elements; a third argument of `ARRAY_CONTAINS` asks for parts of them.
+/// How a function matches elements; a third argument of `ARRAY_CONTAINS` requests partial matches.
 fn element_match(function: Function, others: &[Expression]) -> Option<ElementMatch> {
     if function == Function::ArrayContains {
         return Some(if others.len() > 1 { ElementMatch::Partial } else { ElementMatch::Any });
@@ -469,7 +469,7 @@ mod tests {
         Expression::Unary(UnaryOperator::Not, Box::new(expression))
     }
 
-    /// The form in words, all levels of it.
+    /// The text of the form, all levels.
     fn words(requirement: Requirement<'_>) -> String {
         let name =
             |operand: &Expression| operand.document_path().map_or("?".to_owned(), |path| path.join("."));

@@ -1,7 +1,7 @@
-//! A stable text of what a query wants, for tests and for people: one line for each step, in the order they are done.
+//! A stable text of a query, for tests and for people: one line for each step, in the order of execution.
 //!
 //! Slots are `$0`, `$1`, …, keys of groups `key 0`, aggregates `aggregate 0`. Values are JSON. The text is not SQL and
-//! nobody reads it back.
+//! is never parsed.
 
 use super::{
     AggregateKind, BinaryOperator, Expression, Grouping, Order, PathStep, Projection, Query, SlotId, Source,
@@ -87,7 +87,7 @@ impl fmt::Display for Grouping {
 }
 
 impl AggregateKind {
-    /// All of them.
+    /// All aggregates.
     pub const ALL: [AggregateKind; 8] = [
         AggregateKind::Count,
         AggregateKind::CountIf,
@@ -242,7 +242,7 @@ fn is_word(name: &str) -> bool {
 }
 
 impl UnaryOperator {
-    /// How it is written.
+    /// Its SQL operator.
     pub fn sign(self) -> &'static str {
         match self {
             UnaryOperator::Not => "NOT",
@@ -254,7 +254,7 @@ impl UnaryOperator {
 }
 
 impl BinaryOperator {
-    /// How it is written.
+    /// Its SQL operator.
     pub fn sign(self) -> &'static str {
         match self {
             BinaryOperator::Equal => "=",

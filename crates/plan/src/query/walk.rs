@@ -1,11 +1,11 @@
-//! The expressions that an expression or a query is made of, one level down.
+//! The direct subexpressions of an expression or a query.
 //!
-//! For whoever looks for something in a query or changes it; the queries inside are theirs to enter.
+//! Used to search or rewrite queries; callers descend into subqueries themselves.
 
 use super::{Expression, Order, Projection, Query, Source};
 
 impl Expression {
-    /// The expressions right below; not those of a subquery.
+    /// The direct subexpressions; not those of a subquery.
     pub fn children(&self) -> Vec<&Expression> {
         match self {
             Expression::Undefined
@@ -31,7 +31,7 @@ impl Expression {
         }
     }
 
-    /// The same, to be changed.
+    /// The direct subexpressions, mutable.
     pub fn children_mut(&mut self) -> Vec<&mut Expression> {
         match self {
             Expression::Undefined
@@ -61,7 +61,7 @@ impl Expression {
 }
 
 impl Query {
-    /// The expressions on rows that are complete: of the filter and of all that comes behind it.
+    /// The expressions that see complete rows: the filter and everything after it.
     pub fn expressions_mut(&mut self) -> Vec<&mut Expression> {
         let mut found: Vec<&mut Expression> = self.filter.iter_mut().collect();
         if let Some(grouping) = &mut self.grouping {
@@ -83,7 +83,7 @@ impl Query {
 }
 
 impl Source {
-    /// The expression that gives its rows, if it has one.
+    /// The expression that produces its rows, if it has one.
     pub fn expression(&self) -> Option<&Expression> {
         match self {
             Source::Value(expression) | Source::Elements(expression) => Some(expression),
@@ -94,7 +94,7 @@ impl Source {
         }
     }
 
-    /// The query that gives its rows, if it has one.
+    /// The query that produces its rows, if it has one.
     pub fn query(&self) -> Option<&Query> {
         match self {
             Source::Rows(query) | Source::RowElements(query) => Some(query),

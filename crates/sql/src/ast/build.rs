@@ -1,4 +1,4 @@
-//! Constructors for trees that are made by programs, such as rewritten queries.
+//! Constructors for trees that are built by programs, such as rewritten queries.
 
 use super::{
     Collection, Count, CountValue, Expression, ExpressionKind, From, Number, Query, Select, SelectItem,
@@ -8,7 +8,7 @@ use crate::Place;
 use plan::query::UnaryOperator;
 
 impl Expression {
-    /// An expression that stands nowhere.
+    /// An expression without a place in a text.
     pub fn new(kind: ExpressionKind) -> Expression {
         Expression { kind, place: Place::default() }
     }
@@ -23,7 +23,7 @@ impl Expression {
         Expression::new(ExpressionKind::String(string.into()))
     }
 
-    /// An integer. A negative one is a sign and a number, as it is when it is read.
+    /// An integer. A negative one is a sign and a number, as in a parsed text.
     pub fn integer(integer: i64) -> Expression {
         let size = match i64::try_from(integer.unsigned_abs()) {
             Ok(size) => Number::Integer(size),
@@ -36,12 +36,12 @@ impl Expression {
         }
     }
 
-    /// A member of this expression.
+    /// A member access on this expression.
     pub fn member(self, name: impl Into<String>) -> Expression {
         Expression::new(ExpressionKind::Member(Box::new(self), name.into()))
     }
 
-    /// The call of a built-in function, its name in the documented spelling.
+    /// A call of a built-in function; the name is in the documented spelling.
     pub fn call(name: impl Into<String>, arguments: Vec<Expression>) -> Expression {
         Expression::new(ExpressionKind::Call(name.into(), arguments))
     }
@@ -67,7 +67,7 @@ impl Expression {
         Expression::new(ExpressionKind::And(members))
     }
 
-    /// `{name}`, for the client to fill in.
+    /// `{name}`, which the client replaces.
     pub fn placeholder(name: impl Into<String>) -> Expression {
         Expression::new(ExpressionKind::Placeholder(name.into()))
     }
@@ -79,14 +79,14 @@ impl SelectItem {
         SelectItem { expression, alias: Some(alias.into()) }
     }
 
-    /// An expression under the name it has by itself.
+    /// An expression without an alias.
     pub fn plain(expression: Expression) -> SelectItem {
         SelectItem { expression, alias: None }
     }
 }
 
 impl Count {
-    /// A count that is known.
+    /// A constant count.
     pub fn of(count: u32) -> Count {
         let value = CountValue::Number(Number::Integer(i64::from(count)));
         Count { value, place: Place::default() }
@@ -94,7 +94,7 @@ impl Count {
 }
 
 impl Query {
-    /// `SELECT …` of one source called `alias`, the container.
+    /// `SELECT …` over one source, the container, named `alias`.
     pub fn over_container(alias: impl Into<String>, list: SelectList) -> Query {
         let place = Place::default();
         let collection = Collection::Path { root: alias.into(), steps: Vec::new(), place };

@@ -4,16 +4,16 @@ use super::Query;
 use crate::Place;
 use plan::query::{BinaryOperator, SubqueryKind, UnaryOperator};
 
-/// An expression and its place.
+/// An expression and its place in the text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
-    /// What it says.
+    /// The kind, with its operands.
     pub kind: ExpressionKind,
-    /// Where it stands.
+    /// Its place in the text.
     pub place: Place,
 }
 
-/// A number; integers are exact as far as 64 bits reach.
+/// A number; integers are exact up to 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(missing_docs)] // named after what they hold
 pub enum Number {
@@ -21,7 +21,7 @@ pub enum Number {
     Double(f64),
 }
 
-/// What an expression says.
+/// The kinds of expressions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExpressionKind {
     /// `undefined`
@@ -30,17 +30,17 @@ pub enum ExpressionKind {
     Null,
     /// `true` or `false`
     Boolean(bool),
-    /// A number, never negative when it was read.
+    /// A number, never negative in a parsed tree.
     Number(Number),
     /// A string.
     String(String),
-    /// `@name`, the name with the sign.
+    /// `@name`; the name includes the `@`.
     Parameter(String),
     /// The name of a source.
     Name(String),
     /// `base.name` or `base["name"]`.
     Member(Box<Expression>, String),
-    /// `base[index]`; an index that is a string literal is a member instead.
+    /// `base[index]`; a string literal as index makes it a member instead.
     Index(Box<Expression>, Box<Expression>),
     /// `[a, b]`
     Array(Vec<Expression>),
@@ -58,41 +58,41 @@ pub enum ExpressionKind {
     Concatenation(Vec<Expression>),
     /// `a [NOT] IN (b, …)`, at least one.
     In {
-        /// What is looked for.
+        /// The searched value.
         operand: Box<Expression>,
-        /// Where.
+        /// The candidates.
         list: Vec<Expression>,
-        /// Whether NOT stands before IN.
+        /// Whether NOT precedes IN.
         negated: bool,
     },
     /// `a [NOT] BETWEEN low AND high`
     Between {
         /// Operand, low and high.
         operands: Box<[Expression; 3]>,
-        /// Whether NOT stands before BETWEEN.
+        /// Whether NOT precedes BETWEEN.
         negated: bool,
     },
     /// `a [NOT] LIKE pattern [ESCAPE 'e']`
     Like {
         /// The string.
         operand: Box<Expression>,
-        /// What it is compared with.
+        /// The pattern.
         pattern: Box<Expression>,
-        /// The character that makes the next one literal.
+        /// The escape character.
         escape: Option<char>,
-        /// Whether NOT stands before LIKE.
+        /// Whether NOT precedes LIKE.
         negated: bool,
     },
     /// `a ?? b`
     Coalesce(Box<Expression>, Box<Expression>),
     /// `condition ? then : otherwise`
     Conditional(Box<[Expression; 3]>),
-    /// A built-in function. The name is the documented spelling, or as written if there is no such function.
+    /// A built-in function. The name is in the documented spelling, or as written if there is no such function.
     Call(String, Vec<Expression>),
     /// `udf.name(…)`
     UserCall(String, Vec<Expression>),
-    /// `(query)`, `EXISTS(query)` and their kin.
+    /// `(query)`, `EXISTS(query)` and the other subquery forms.
     Subquery(SubqueryKind, Box<Query>),
-    /// `{name}`: what a client replaces by text before it sends a rewritten query. Printed, never read.
+    /// `{name}`: replaced by the client before it sends a rewritten query. Printed, never parsed.
     Placeholder(String),
 }

@@ -1,7 +1,7 @@
-//! The syntax tree: what was written, names and parameters still open.
+//! The syntax tree: the query as written; names and parameters are not resolved.
 //!
-//! Brackets are gone, so are the two ways to write a member and the letter case of keywords and built-in functions.
-//! Trees compare by what they say; see [`Place`].
+//! Brackets, the two notations of a member and the letter case of keywords and built-in functions are not preserved.
+//! Trees compare by meaning; see [`Place`].
 
 mod build;
 mod expression;
@@ -13,34 +13,34 @@ use crate::Place;
 /// A query or subquery.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
-    /// What is made of a row.
+    /// The SELECT clause.
     pub select: Select,
-    /// Where rows come from.
+    /// The FROM clause.
     pub from: Option<From>,
-    /// Which rows stay.
+    /// The WHERE clause.
     pub filter: Option<Expression>,
-    /// What rows are grouped by; empty without a GROUP BY clause.
+    /// The keys of the GROUP BY clause; empty without one.
     pub group_by: Vec<Expression>,
-    /// How rows are ordered.
+    /// The ORDER BY clause.
     pub order_by: Option<OrderBy>,
-    /// Which rows of the result are given.
+    /// The OFFSET LIMIT clause.
     pub offset_limit: Option<OffsetLimit>,
 }
 
 /// The SELECT clause.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Select {
-    /// Whether equal results are given once.
+    /// Whether duplicate results are removed.
     pub distinct: bool,
-    /// Most results.
+    /// The count of TOP.
     pub top: Option<Count>,
-    /// The results.
+    /// The select list.
     pub list: SelectList,
-    /// The whole clause.
+    /// The place of the whole clause.
     pub place: Place,
 }
 
-/// What a SELECT clause makes of a row.
+/// The select list of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SelectList {
     /// `*`
@@ -60,12 +60,12 @@ pub struct SelectItem {
     pub alias: Option<String>,
 }
 
-/// A count of rows.
+/// A number of rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Count {
     /// The count.
     pub value: CountValue,
-    /// Where it stands.
+    /// Its place in the text.
     pub place: Place,
 }
 
@@ -74,7 +74,7 @@ pub struct Count {
 pub enum CountValue {
     /// A number.
     Number(Number),
-    /// A parameter, its name with the sign.
+    /// A parameter; the name includes the `@`.
     Parameter(String),
 }
 
@@ -88,26 +88,26 @@ pub struct From {
 /// A source of rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Source {
-    /// What it is made of.
+    /// What its rows come from.
     pub collection: Collection,
     /// Its name, if one is given.
     pub alias: Option<String>,
     /// Whether its elements are the rows: `alias IN collection`.
     pub elements: bool,
-    /// Where its name stands, or the whole source.
+    /// The place of its name, or of the whole source.
     pub place: Place,
 }
 
-/// What a source is made of.
+/// What the rows of a source come from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Collection {
-    /// A name and the steps behind it.
+    /// A name and the steps after it.
     Path {
         /// The container or another source.
         root: String,
         /// Steps below it.
         steps: Vec<Step>,
-        /// Where the name stands.
+        /// The place of the name.
         place: Place,
     },
     /// The results of a subquery.
@@ -144,8 +144,8 @@ pub struct SortKey {
 /// The OFFSET LIMIT clause.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OffsetLimit {
-    /// Results that are left out at the beginning.
+    /// Number of results to skip.
     pub offset: Count,
-    /// Most results.
+    /// Maximum number of results.
     pub limit: Count,
 }

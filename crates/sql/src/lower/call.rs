@@ -1,4 +1,4 @@
-//! Calls: which function it is, whether it has its arguments, whether it may stand where it does.
+//! Calls: resolves the function and checks the number of arguments and where it is allowed.
 
 use super::Lowering;
 use super::group::aggregate_kind;
@@ -9,7 +9,7 @@ use crate::limits::USER_CALLS_MAX;
 use plan::query::{AggregateKind, Expression, Function};
 use value::Value;
 
-/// The documented spelling of a function or aggregate, or the name itself if there is none.
+/// The documented spelling of a function or aggregate, or the name itself if it is unknown.
 pub(crate) fn canonical_function_name(name: &str) -> String {
     let aggregate = AggregateKind::ALL
         .into_iter()
@@ -84,7 +84,7 @@ impl<'query> Lowering<'query> {
         }
     }
 
-    /// A function of the user's.
+    /// A user-defined function.
     pub(super) fn user_call(
         &mut self,
         name: &str,
@@ -99,7 +99,7 @@ impl<'query> Lowering<'query> {
     }
 }
 
-/// Whether this is a whole number from 1 to 100.
+/// Whether this is an integer from 1 to 100.
 fn is_search_list_size(size: &Value) -> bool {
     let range = Value::Int64(1)..=Value::Int64(100);
     let is_at_least = |low: &Value| value::compare(low.as_ref(), size.as_ref()).is_le();
@@ -108,16 +108,16 @@ fn is_search_list_size(size: &Value) -> bool {
     !is_fraction && is_at_least(range.start()) && is_at_most(range.end())
 }
 
-/// A call begins with its name.
+/// The place of the name: a call starts with it.
 fn name_place(name: &str, call: Place) -> Place {
     let length = u32::try_from(name.len()).unwrap_or(u32::MAX);
     Place { start: call.start, end: call.start.saturating_add(length) }
 }
 
-/// The known name that is most similar, if one is similar at all.
+/// The most similar known name, if any is similar enough.
 fn nearest(name: &str) -> Option<&'static str> {
     let tolerated = ((name.len() + 1) / 3).clamp(1, 3);
-    // Long names cannot be near any of ours, and the distance takes time.
+    // Long names are not similar to any of ours, and computing the distance takes time.
     if name.len() > 40 {
         return None;
     }
@@ -128,7 +128,7 @@ fn nearest(name: &str) -> Option<&'static str> {
         .map(|(_, known)| known)
 }
 
-/// How many letters must be put in, taken out or replaced to make one word of the other.
+/// The edit distance: letters to insert, remove or replace.
 fn distance(one: &str, other: &str) -> usize {
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (index, letter) in one.bytes().enumerate() {

@@ -1,18 +1,18 @@
-//! What is known before there is a row: literals with a sign, arrays and objects of literals.
+//! Constant folding: signed literals, arrays and objects of literals.
 //!
-//! A vector to search for is an array of a thousand numbers; it becomes one value here, once.
+//! A query vector is an array of a thousand numbers; it becomes one value here, once.
 
 use plan::query::{Expression, UnaryOperator};
 use value::Value;
 
-/// An operator before an operand; the sign of a number becomes part of it.
+/// A unary operator; the sign of a number becomes part of it.
 pub(super) fn unary(operator: UnaryOperator, operand: Expression) -> Expression {
     let signed = match (operator, &operand) {
-        // The negative of the integer zero is a matter of the evaluator.
+        // Negating the integer zero is left to the evaluator.
         (UnaryOperator::Minus, Expression::Constant(Value::Int64(integer))) if *integer != 0 => {
             integer.checked_neg().map(Value::Int64)
         }
-        // The least integer is written as the negative of a number that is no integer of 64 bits.
+        // The least integer is written as the negative of a number that does not fit into an i64.
         (UnaryOperator::Minus, Expression::Constant(Value::Double(double))) if -double == i64::MIN as f64 => {
             Some(Value::Int64(i64::MIN))
         }
@@ -28,7 +28,7 @@ pub(super) fn unary(operator: UnaryOperator, operand: Expression) -> Expression 
     }
 }
 
-/// An array, a constant if all of its elements are. Undefined elements vanish.
+/// An array, constant if all its elements are. Undefined elements are omitted.
 pub(super) fn array(mut elements: Vec<Expression>) -> Expression {
     elements.retain(|element| *element != Expression::Undefined);
     if !elements.iter().all(is_constant) {
@@ -37,7 +37,7 @@ pub(super) fn array(mut elements: Vec<Expression>) -> Expression {
     Expression::Constant(Value::Array(elements.into_iter().filter_map(into_value).collect()))
 }
 
-/// An object, a constant if all of its members are. Of equal names the last counts.
+/// An object, constant if all its members are. Of equal names the last counts.
 pub(super) fn object(members: Vec<(String, Expression)>) -> Expression {
     let mut kept: Vec<(String, Expression)> = Vec::with_capacity(members.len());
     let mut positions = std::collections::HashMap::new();
@@ -58,7 +58,7 @@ pub(super) fn object(members: Vec<(String, Expression)>) -> Expression {
     Expression::Constant(Value::Object(values.collect()))
 }
 
-/// The members of a chain of AND; chains inside it, which clients bracket, are part of it.
+/// The members of a chain of AND, flattened: clients put brackets around inner chains.
 pub(super) fn flat_and(members: Vec<Expression>) -> Vec<Expression> {
     let mut flat = Vec::with_capacity(members.len());
     for member in members {

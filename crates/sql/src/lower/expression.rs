@@ -1,4 +1,4 @@
-//! Expressions: names to slots, parameters to values, what is constant to constants.
+//! Expressions: resolves names to slots and parameters to values, and folds constants.
 
 use super::scope::Resolved;
 use super::{Lowering, Role, constant};
@@ -8,7 +8,7 @@ use plan::query::{Expression, LikePattern, SubqueryKind, UnaryOperator};
 use value::Value;
 
 impl<'query> Lowering<'query> {
-    /// Lowers an expression of the clause that is open.
+    /// Lowers an expression of the current clause.
     pub(super) fn expression(&mut self, written: &'query ast::Expression) -> Expression {
         if let Some(key) = self.group_key(written) {
             return key;
@@ -83,7 +83,7 @@ impl<'query> Lowering<'query> {
         }
     }
 
-    /// A name with members and indexes behind it; `whole` is what a complaint about the name repeats.
+    /// A name with members and indexes after it; `whole` is quoted in a fault about the name.
     fn reference(&mut self, written: &'query ast::Expression, whole: &'query ast::Expression) -> Expression {
         if let ExpressionKind::Name(name) = &written.kind {
             if let Resolved::Slot(slot) = self.resolve(name) {
@@ -96,7 +96,7 @@ impl<'query> Lowering<'query> {
         } else if let ExpressionKind::Index(base, index) = &written.kind {
             let base = Box::new(self.base(base, whole));
             let index = self.expression(index);
-            // A parameter may name a member.
+            // A parameter can name a member.
             if let Expression::Constant(Value::String(name)) = index {
                 return Expression::Member(base, name);
             }
@@ -106,7 +106,7 @@ impl<'query> Lowering<'query> {
         }
     }
 
-    /// What a member is taken of: a longer reference may begin with a key of the group.
+    /// The base of a member access: the beginning of a longer reference may be a group key.
     fn base(&mut self, written: &'query ast::Expression, whole: &'query ast::Expression) -> Expression {
         match self.group_key(written) {
             Some(key) => key,

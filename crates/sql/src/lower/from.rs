@@ -1,4 +1,4 @@
-//! The FROM clause: what fills each slot.
+//! The FROM clause: the source of each slot.
 
 use super::{Lowering, Role};
 use crate::ast::{self, Collection, Step};
@@ -8,7 +8,7 @@ use plan::query::{Expression, PathStep, Source};
 use value::Value;
 
 impl<'query> Lowering<'query> {
-    /// Lowers the sources and enters their names, so that each sees those before it.
+    /// Lowers the sources and adds their names to the scope, so that each sees those before it.
     pub(super) fn sources(&mut self, query: &'query ast::Query, role: Role) -> Vec<Source> {
         let written = query.from.as_ref().map(|from| from.sources.as_slice()).unwrap_or_default();
         let mut sources = Vec::with_capacity(written.len());
@@ -55,7 +55,7 @@ impl<'query> Lowering<'query> {
     }
 }
 
-/// The name by which a source is known: its alias, or the last name of its path.
+/// The name of a source: its alias, or the last name of its path.
 pub fn name_of(source: &ast::Source) -> Option<&str> {
     if let Some(alias) = &source.alias {
         return Some(alias);
@@ -81,7 +81,7 @@ fn follow(base: Expression, step: &Step) -> Expression {
     match step {
         Step::Name(name) => Expression::Member(Box::new(base), name.clone()),
         Step::Position(position) => {
-            // Positions are read from 63 bits.
+            // Positions are parsed with 63 bits.
             let position = Value::Int64(i64::try_from(*position).unwrap_or(i64::MAX));
             Expression::Index(Box::new(base), Box::new(Expression::Constant(position)))
         }

@@ -1,4 +1,4 @@
-//! GROUP BY and aggregates: when rows become groups, and what can be said about a group.
+//! GROUP BY and aggregates: when rows become groups, and which references to a group are valid.
 
 use super::Lowering;
 use super::scope::Clause;
@@ -7,13 +7,13 @@ use crate::fault::{FaultKind, Limit, Place};
 use crate::limits::AGGREGATES_MAX;
 use plan::query::{Aggregate, AggregateKind, Expression};
 
-/// The aggregate of a name in the documented spelling.
+/// The aggregate with this name in the documented spelling.
 pub fn aggregate_kind(name: &str) -> Option<AggregateKind> {
     AggregateKind::ALL.into_iter().find(|kind| kind.name() == name)
 }
 
 impl<'query> Lowering<'query> {
-    /// The keys of the groups; nothing if rows stay rows.
+    /// The keys of the groups; `None` if rows are not grouped.
     pub(super) fn group_keys(&mut self, query: &'query ast::Query) -> Option<Vec<Expression>> {
         self.frame().clause = Clause::GroupBy;
         for key in &query.group_by {
@@ -25,7 +25,7 @@ impl<'query> Lowering<'query> {
         (!keys.is_empty() || selects_aggregate(query)).then_some(keys)
     }
 
-    /// The key that an expression of the select list is, if it is one.
+    /// The group key that an expression of the select list equals, if any.
     pub(super) fn group_key(&self, expression: &ast::Expression) -> Option<Expression> {
         let frame = self.frames.last()?;
         if frame.clause == Clause::Aggregate {
@@ -35,7 +35,7 @@ impl<'query> Lowering<'query> {
         Some(Expression::GroupKey(position))
     }
 
-    /// An aggregate in the clause that is being lowered. Equal ones are computed once.
+    /// An aggregate in the current clause. Equal ones are computed once.
     pub(super) fn aggregate(
         &mut self,
         kind: AggregateKind,
@@ -84,12 +84,12 @@ pub(super) fn selects_aggregate(query: &ast::Query) -> bool {
     }
 }
 
-/// Whether an expression is an aggregate or has one in it, outside of subqueries.
+/// Whether an expression contains an aggregate, outside of subqueries.
 pub fn holds_aggregate(expression: &ast::Expression) -> bool {
     holds(expression, &|kind| matches!(kind, ExpressionKind::Call(name, _) if aggregate_kind(name).is_some()))
 }
 
-/// Whether an expression or a part of it is such; subqueries are seen, but not looked into.
+/// Whether an expression or a part of it matches; subqueries are tested, but not searched.
 fn holds(expression: &ast::Expression, is_such: &dyn Fn(&ExpressionKind) -> bool) -> bool {
     let any = |parts: &[ast::Expression]| parts.iter().any(|part| holds(part, is_such));
     is_such(&expression.kind)

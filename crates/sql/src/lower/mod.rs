@@ -1,16 +1,16 @@
-//! Syntax tree to plan: names become slots, parameters values, and the rules that need no documents are checked.
+//! Syntax tree to plan: resolves names to slots, binds parameters, checks the rules that need no documents.
 //!
-//! Goes on behind a fault where it can, so that a query's faults are told together; what stands in the place of a
-//! faulty expression is never seen, since a query with faults has no plan.
+//! Continues after a fault where possible, so that all faults of a query are reported together. The placeholder for a
+//! faulty expression is never visible, because a query with faults has no plan.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `scope` | which names are seen where |
+//! | `scope` | which names are visible where |
 //! | `from` | sources and their slots |
 //! | `select` | projection, output names, counts |
 //! | `group` | GROUP BY, aggregates, what groups may refer to |
 //! | `order` | ORDER BY, ORDER BY RANK |
-//! | `expression`, `constant` | expressions, and those that are known already |
+//! | `expression`, `constant` | expressions, constant folding |
 //! | `call` | functions: which, with how many arguments, allowed where |
 
 mod call;
@@ -34,28 +34,28 @@ use crate::parameters::Parameters;
 use plan::query::{Grouping, Query};
 use scope::{Clause, Frame};
 
-/// What a query wants.
+/// Lowers a query.
 pub(crate) fn lower(query: &ast::Query, parameters: &Parameters) -> Result<Query, SqlFaults> {
     let mut lowering = Lowering { parameters, frames: Vec::new(), faults: Vec::new(), user_calls: 0 };
     let plan = lowering.query(query, Role::Outermost);
     if lowering.faults.is_empty() { Ok(plan) } else { Err(SqlFaults(lowering.faults)) }
 }
 
-/// What a query is to the query around it.
+/// The relation of a query to the query around it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
-    /// There is none around it.
+    /// It is the outermost query.
     Outermost,
-    /// The first source of the outermost query: still no row is known, so its own first source is the container.
+    /// The first source of the outermost query: there is no row yet, so its own first source is the container.
     FirstSource,
-    /// Any other; the rows around it are known.
+    /// Any other query; the rows of the outer queries are in scope.
     Inner,
 }
 
-/// A lowering under way.
+/// The state of a lowering.
 struct Lowering<'query> {
     parameters: &'query Parameters,
-    /// The queries that are open, outermost first.
+    /// The current queries, outermost first.
     frames: Vec<Frame<'query>>,
     faults: Vec<SqlFault>,
     user_calls: usize,
@@ -68,12 +68,12 @@ impl<'query> Lowering<'query> {
         }
     }
 
-    /// Whether another fault would be told; if not, nobody need work one out.
+    /// Whether another fault would be reported; if not, it need not be computed.
     fn has_room(&self) -> bool {
         self.faults.len() < FAULTS_MAX
     }
 
-    /// The query that is being lowered.
+    /// The frame of the current query.
     fn frame(&mut self) -> &mut Frame<'query> {
         self.frames.last_mut().expect("clauses are lowered inside a query")
     }
@@ -108,7 +108,7 @@ impl<'query> Lowering<'query> {
                 let place = keys.first().map_or(query.select.place, |key| key.expression.place);
                 self.fault(FaultKind::OrderByInSubquery, place);
             }
-            // ORDER BY RANK has a fault of its own.
+            // ORDER BY RANK has its own fault.
             Some(ast::OrderBy::Rank(_)) | None => {}
         }
         if let Some(top) = &query.select.top {

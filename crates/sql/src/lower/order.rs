@@ -15,7 +15,7 @@ impl<'query> Lowering<'query> {
                 self.frame().clause = Clause::Rank;
                 self.rank(query, role, scores)
             }
-            // A subquery has been told that it cannot be ordered.
+            // The order of a subquery was already reported as a fault.
             Some(OrderBy::Keys(_)) if role != Role::Outermost => Order::None,
             Some(OrderBy::Keys(keys)) => {
                 self.frame().clause = Clause::OrderBy;
@@ -24,7 +24,7 @@ impl<'query> Lowering<'query> {
                     return Order::None;
                 }
                 let keys = keys.iter().map(|key| self.sort_key(key, sources)).collect();
-                // All rows are one result then; clients ask so when they count an ordered query.
+                // All rows are one result then; clients send this when they count an ordered query.
                 if super::group::selects_aggregate(query) { Order::None } else { Order::Keys(keys) }
             }
         }
@@ -104,7 +104,7 @@ enum SortTarget {
     Path(PropertyPath),
     /// The distance of a vector of the document to another, or a score that a client ranks by.
     Distance,
-    /// A value of a source that has several rows for a document.
+    /// A value of a source with several rows per document.
     Correlated,
     Other,
 }
@@ -136,7 +136,7 @@ fn sort_target(expression: &Expression, sources: &[Source]) -> SortTarget {
     }
 }
 
-/// All that keeps a query from being ordered by rank.
+/// All reasons why a query cannot be ordered by rank.
 fn rank_bars(query: &ast::Query, role: Role) -> Vec<RankBar> {
     let sources = query.from.as_ref().map(|from| from.sources.as_slice()).unwrap_or_default();
     let is_subquery = |source: &ast::Source| matches!(source.collection, Collection::Subquery(_));

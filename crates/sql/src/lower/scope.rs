@@ -1,4 +1,4 @@
-//! Which names are seen where: one frame for each open query.
+//! Scopes: which names are visible where, with one frame for each current query.
 
 use super::Lowering;
 use crate::ast::Expression;
@@ -7,18 +7,18 @@ use plan::query::{Aggregate, SlotId};
 
 /// A query whose clauses are being lowered.
 pub(super) struct Frame<'query> {
-    /// The sources so far, by name; a source without a name fills a slot all the same.
+    /// The sources so far, by name; a source without a name also fills a slot.
     sources: Vec<Option<&'query str>>,
     first_slot: u16,
-    /// The clause that is being lowered.
+    /// The current clause.
     pub(super) clause: Clause,
-    /// Set while rows are groups: then only keys and aggregates can be referred to.
+    /// Set while rows are grouped: then only keys and aggregates can be referenced.
     pub(super) grouped_by: Option<&'query [Expression]>,
     /// Aggregates found so far.
     pub(super) aggregates: Vec<Aggregate>,
 }
 
-/// What may stand where.
+/// The clause that is being lowered: it determines which expressions are allowed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Clause {
     /// A path of a source.
@@ -44,19 +44,19 @@ impl<'query> Frame<'query> {
         }
     }
 
-    /// The slot that the next source fills. Joins and nested queries are bounded far below what 16 bits can count.
+    /// The slot of the next source. The limits on joins and nested queries are far below 2^16.
     pub(super) fn next_slot(&self) -> u16 {
         self.first_slot + u16::try_from(self.sources.len()).unwrap_or(u16::MAX - self.first_slot)
     }
 
-    /// Adds a source; false if its name is taken.
+    /// Adds a source; returns false if the name exists.
     pub(super) fn add(&mut self, name: Option<&'query str>) -> bool {
         let is_new = name.is_none() || !self.sources.contains(&name);
         self.sources.push(name);
         is_new
     }
 
-    /// How many sources there are.
+    /// The number of sources.
     pub(super) fn source_count(&self) -> usize {
         self.sources.len()
     }
@@ -72,16 +72,16 @@ impl<'query> Frame<'query> {
     }
 }
 
-/// What a name stands for.
+/// The meaning of a name.
 pub(super) enum Resolved {
     Slot(SlotId),
-    /// A source whose rows have been folded into groups.
+    /// A source whose rows are grouped.
     Grouped,
     Unknown,
 }
 
 impl Lowering<'_> {
-    /// Looks a name up, innermost query first.
+    /// Resolves a name, innermost query first.
     pub(super) fn resolve(&self, name: &str) -> Resolved {
         for frame in self.frames.iter().rev() {
             if let Some(slot) = frame.find(name) {
@@ -92,7 +92,7 @@ impl Lowering<'_> {
         Resolved::Unknown
     }
 
-    /// Complains about a name that cannot be referred to; `whole` is the path it begins.
+    /// Reports a name that cannot be referenced; `whole` is the path that starts with it.
     pub(super) fn refuse_name(&mut self, name: &str, place: Place, whole: &Expression) {
         match self.resolve(name) {
             _ if !self.has_room() => {}

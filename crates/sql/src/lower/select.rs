@@ -1,4 +1,4 @@
-//! The SELECT clause: what is made of a row, under which names, how many of them.
+//! The SELECT clause: projection, output names, counts.
 
 use super::Lowering;
 use crate::ast::{self, Count, CountValue, ExpressionKind, Number, SelectList};
@@ -31,7 +31,7 @@ impl<'query> Lowering<'query> {
         Projection::Row(self.frame().slot(0))
     }
 
-    /// Offset and limit. TOP counts what OFFSET LIMIT leaves.
+    /// Offset and limit. TOP applies after OFFSET LIMIT.
     pub(super) fn counts(&mut self, query: &ast::Query) -> (u64, Option<u64>) {
         let top = query.select.top.as_ref().map(|top| self.count(top, CountClause::Top));
         let Some(offset_limit) = &query.offset_limit else {
@@ -62,13 +62,13 @@ impl<'query> Lowering<'query> {
     }
 }
 
-/// A count that is in range; `10.0` is one too, since clients send such numbers.
+/// A count that is in range; `10.0` is accepted too, because clients send such numbers.
 fn whole_count(value: &Value) -> Option<u64> {
     let count = match value {
         Value::Int32(integer) => u64::try_from(*integer).ok()?,
         Value::Int64(integer) => u64::try_from(*integer).ok()?,
         Value::Double(double) if double.fract() == 0.0 && (0.0..=COUNT_MAX as f64).contains(double) => {
-            // Whole and within 32 bits, so that the text of it is an integer.
+            // An integer within 32 bits, so its text is an integer.
             format!("{double:.0}").parse().ok()?
         }
         Value::Double(_)
@@ -86,13 +86,13 @@ fn whole_count(value: &Value) -> Option<u64> {
     (count <= COUNT_MAX).then_some(count)
 }
 
-/// The names of the members that a select list makes.
+/// The names of the members of a select list.
 pub fn output_names(items: &[ast::SelectItem]) -> Vec<String> {
     let mut unnamed = 0;
     items.iter().map(|item| output_name(item, &mut unnamed)).collect()
 }
 
-/// The alias, or the last name of a path, or a number among those that have neither.
+/// The alias, or the last name of a path, or a number among the items that have neither.
 fn output_name(item: &ast::SelectItem, unnamed: &mut usize) -> String {
     if let Some(alias) = &item.alias {
         return alias.clone();

@@ -1,4 +1,4 @@
-//! The clauses behind WHERE: GROUP BY, ORDER BY, OFFSET LIMIT.
+//! The clauses after WHERE: GROUP BY, ORDER BY, OFFSET LIMIT.
 
 use super::{Parsed, Parser, fault};
 use crate::ast::{Expression, OffsetLimit, OrderBy, SortKey};
@@ -8,7 +8,7 @@ use crate::lexer::TokenKind;
 use crate::limits::GROUP_KEYS_MAX;
 
 impl Parser<'_> {
-    /// Reads the GROUP BY clause if there is one; beside it the height of its highest expression.
+    /// Parses the GROUP BY clause if there is one; also returns the height of its highest expression.
     pub(super) fn group_by(&mut self) -> Parsed<(Vec<Expression>, usize)> {
         let mut keys = Vec::new();
         let mut height = 0;
@@ -30,13 +30,13 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads the ORDER BY clause if there is one; beside it the height of its highest expression.
+    /// Parses the ORDER BY clause if there is one; also returns the height of its highest expression.
     pub(super) fn order_by(&mut self) -> Parsed<(Option<OrderBy>, usize)> {
         if !self.eat_keyword(Keyword::Order) {
             return Ok((None, 0));
         }
         self.expect_keyword(Keyword::By)?;
-        // RANK is a word like any other unless a call or a name follows it.
+        // RANK is an ordinary word unless a call or a name follows it.
         let second = self.peek_second();
         let is_followed = second.kind == TokenKind::Word && second.keyword.is_none();
         if self.sees_word("RANK") && is_followed {
@@ -56,7 +56,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads what ranks are made of: no operators, since `RANK (…)` would be a call.
+    /// Parses the scores: operators are not allowed, because `RANK (…)` would be a call.
     fn scores(&mut self) -> Parsed<(Option<OrderBy>, usize)> {
         let mut scores = Vec::new();
         let mut height = 0;
@@ -70,7 +70,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads the OFFSET LIMIT clause if there is one.
+    /// Parses the OFFSET LIMIT clause if there is one.
     pub(super) fn offset_limit(&mut self) -> Parsed<Option<OffsetLimit>> {
         if !self.eat_keyword(Keyword::Offset) {
             return Ok(None);

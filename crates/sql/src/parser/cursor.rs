@@ -1,4 +1,4 @@
-//! Looking at tokens and taking them; complaining about those that do not fit.
+//! Peeking at tokens, consuming them, and the fault for an unexpected one.
 
 use super::{Parsed, Parser, fault};
 use crate::fault::{FaultKind, Place, SqlFault};
@@ -6,29 +6,28 @@ use crate::keyword::Keyword;
 use crate::lexer::{Token, TokenKind};
 
 impl<'text> Parser<'text> {
-    /// The next token.
     pub(super) fn peek(&self) -> Token<'text> {
         self.tokens[self.next]
     }
 
-    /// The token behind the next one.
+    /// The token after the next one.
     pub(super) fn peek_second(&self) -> Token<'text> {
         self.tokens[(self.next + 1).min(self.tokens.len() - 1)]
     }
 
-    /// Place of the token taken last.
+    /// Place of the last consumed token.
     pub(super) fn last_place(&self) -> Place {
         self.tokens[self.next.saturating_sub(1)].place
     }
 
-    /// Takes the next token; the end is never passed.
+    /// Consumes the next token; stays at the end token.
     pub(super) fn take(&mut self) -> Token<'text> {
         let token = self.peek();
         self.next = (self.next + 1).min(self.tokens.len() - 1);
         token
     }
 
-    /// Takes the next token if it is of this kind.
+    /// Consumes the next token if it is of this kind.
     pub(super) fn eat(&mut self, kind: TokenKind) -> bool {
         let found = self.peek().kind == kind;
         if found {
@@ -37,7 +36,7 @@ impl<'text> Parser<'text> {
         found
     }
 
-    /// Takes the next token, which must be of this kind.
+    /// Consumes the next token, which must be of this kind.
     pub(super) fn expect(&mut self, kind: TokenKind) -> Parsed<Token<'text>> {
         if self.peek().kind == kind { Ok(self.take()) } else { Err(self.unexpected()) }
     }
@@ -47,12 +46,12 @@ impl<'text> Parser<'text> {
         self.keyword() == Some(keyword)
     }
 
-    /// The keyword that the next token is.
+    /// The keyword of the next token.
     pub(super) fn keyword(&self) -> Option<Keyword> {
         self.peek().keyword
     }
 
-    /// Takes the next token if it is this keyword.
+    /// Consumes the next token if it is this keyword.
     pub(super) fn eat_keyword(&mut self, keyword: Keyword) -> bool {
         let found = self.sees(keyword);
         if found {
@@ -61,12 +60,12 @@ impl<'text> Parser<'text> {
         found
     }
 
-    /// Takes the next token, which must be this keyword.
+    /// Consumes the next token, which must be this keyword.
     pub(super) fn expect_keyword(&mut self, keyword: Keyword) -> Parsed<()> {
         if self.eat_keyword(keyword) { Ok(()) } else { Err(self.unexpected()) }
     }
 
-    /// Whether the next token is this word, which is not reserved.
+    /// Whether the next token is this unreserved word.
     pub(super) fn sees_word(&self, word: &str) -> bool {
         let token = self.peek();
         token.kind == TokenKind::Word && token.text.eq_ignore_ascii_case(word)
@@ -77,7 +76,7 @@ impl<'text> Parser<'text> {
         self.peek().kind == TokenKind::Word && self.keyword().is_none()
     }
 
-    /// Takes a name of a source or an alias.
+    /// Consumes the name of a source or an alias.
     pub(super) fn expect_name(&mut self) -> Parsed<Token<'text>> {
         if self.sees_name() { Ok(self.take()) } else { Err(self.unexpected()) }
     }
@@ -87,7 +86,7 @@ impl<'text> Parser<'text> {
         if self.peek().kind == TokenKind::End { Ok(()) } else { Err(self.unexpected()) }
     }
 
-    /// That the next token cannot stand where it does.
+    /// The fault for the next token, which is not allowed here.
     pub(super) fn unexpected(&self) -> Box<SqlFault> {
         let Token { kind, text, place, .. } = self.peek();
         let kind = match kind {
@@ -99,10 +98,10 @@ impl<'text> Parser<'text> {
     }
 }
 
-/// Messages repeat no more of a token than this.
+/// Maximum length of a token in a message.
 const TOKEN_CHARS_MAX: usize = 100;
 
-/// The beginning of a token that may be half a megabyte long.
+/// The beginning of a token, which may be half a megabyte long.
 pub(super) fn shortened(text: &str) -> String {
     text.chars().take(TOKEN_CHARS_MAX).collect()
 }

@@ -1,7 +1,7 @@
-//! Operators by binding power.
+//! Operators by precedence.
 //!
-//! NOT binds looser than comparison, as documented: `NOT c.a = 1` is `NOT (c.a = 1)`. IN, LIKE and BETWEEN do not chain
-//! with anything but AND and what binds looser still.
+//! NOT has a lower precedence than comparison, as documented: `NOT c.a = 1` is `NOT (c.a = 1)`. After IN, LIKE and
+//! BETWEEN only AND and operators of lower precedence can follow.
 
 use super::predicate::Predicate;
 use super::{Node, Parsed, Parser, fault};
@@ -12,7 +12,7 @@ use crate::lexer::TokenKind;
 use crate::limits::CHAIN_MEMBERS_MAX;
 use plan::query::{BinaryOperator, UnaryOperator};
 
-/// How tightly an operator binds, loosest first.
+/// The precedence of an operator, lowest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Power {
     Conditional,
@@ -51,12 +51,12 @@ enum Chain {
 }
 
 impl Parser<'_> {
-    /// Reads an expression.
+    /// Parses an expression.
     pub(super) fn expression(&mut self) -> Parsed<Node> {
         self.operators(Power::Conditional)
     }
 
-    /// Reads expressions up to where no comma follows; beside them the height of the highest.
+    /// Parses expressions separated by commas; also returns the height of the highest.
     pub(super) fn expressions(&mut self) -> Parsed<(Vec<Expression>, usize)> {
         let mut list = Vec::new();
         let mut height = 0;
@@ -70,11 +70,11 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads an operand and all operators behind it that bind at least as tightly as `least`.
+    /// Parses an operand and all following operators with at least the precedence `least`.
     pub(super) fn operators(&mut self, least: Power) -> Parsed<Node> {
         self.enter()?;
         let mut left = self.operand()?;
-        // Falls when an operator is read behind which nothing tighter may follow.
+        // Lowered by an operator after which no operator of higher precedence may follow.
         let mut most = Power::Unary;
         while let Some((infix, power)) = self.infix() {
             if power < least || power > most {
@@ -103,7 +103,7 @@ impl Parser<'_> {
         self.node(ExpressionKind::Unary(operator, operand.expression), place, operand.height)
     }
 
-    /// Looks at the operator that comes next.
+    /// The next operator, not consumed.
     fn infix(&self) -> Option<(Infix, Power)> {
         let token = self.peek();
         if token.kind == TokenKind::Word {
@@ -150,7 +150,7 @@ impl Parser<'_> {
         Some((Infix::Predicate { predicate, negated }, Power::Predicate))
     }
 
-    /// Reads an operator and what stands behind it.
+    /// Parses an operator and what follows it.
     fn behind(&mut self, left: Node, infix: Infix) -> Parsed<Node> {
         match infix {
             Infix::Binary(operator) => self.binary(left, operator),
@@ -224,7 +224,7 @@ impl Parser<'_> {
     }
 }
 
-/// What the right operand of a left-associative operator may hold.
+/// The lowest precedence in the right operand of a left-associative operator.
 fn tighter(operator: BinaryOperator) -> Power {
     match operator {
         BinaryOperator::BitOr => Power::BitXor,

@@ -9,7 +9,7 @@ use crate::limits::JOINS_MAX;
 use crate::literal;
 
 impl Parser<'_> {
-    /// Reads the clause from behind its word; beside it the height of its highest expression.
+    /// Parses the clause after its keyword; also returns the height of its highest expression.
     pub(super) fn from(&mut self) -> Parsed<(From, usize)> {
         let mut sources = Vec::new();
         let mut height = 0;
@@ -58,7 +58,7 @@ impl Parser<'_> {
         let root = self.expect_name()?;
         let mut steps = Vec::new();
         loop {
-            // Each step lies a level deeper in what the path becomes.
+            // Each step adds a level to the expression of the path.
             if steps.len() >= crate::limits::EXPRESSION_DEPTH_MAX {
                 let kind = FaultKind::Limit { limit: Limit::Depth };
                 return Err(fault(kind, self.peek().place));
@@ -86,7 +86,7 @@ impl Parser<'_> {
                 }
                 Some(crate::ast::Number::Double(_)) | None => Err(self.unexpected()),
             },
-            // A computed step may be well-formed, but a source is found before there is a row to compute it from.
+            // A computed step may be well-formed, but sources are resolved before there is a row to compute it from.
             TokenKind::Parameter | TokenKind::Word => Err(fault(FaultKind::MemberIndexer, token.place)),
             _ => Err(self.unexpected()),
         }

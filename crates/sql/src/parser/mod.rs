@@ -1,6 +1,6 @@
-//! Text to syntax tree, by hand: a function for each rule of the grammar, a table of binding powers for operators.
+//! Text to syntax tree: a handwritten recursive descent parser with a precedence table for operators.
 //!
-//! Knows no names, parameters or functions beyond how they are written. Stops at the first mistake.
+//! Does not resolve names, parameters or functions. Stops at the first error.
 #![allow(clippy::wildcard_enum_match_arm)] // a rule names the few tokens that fit it; all others are one mistake
 
 mod clauses;
@@ -17,10 +17,10 @@ use crate::fault::{FaultKind, Limit, Place, SqlFault};
 use crate::lexer::{self, Token};
 use crate::limits::{EXPRESSION_DEPTH_MAX, SUBQUERY_DEPTH_MAX, TEXT_BYTES_MAX};
 
-/// Faults and expressions travel boxed: small frames are what lets deep texts be read on a small stack.
+/// Faults and expressions are boxed: small stack frames allow deep texts on a small stack.
 type Parsed<T> = Result<T, Box<SqlFault>>;
 
-/// Reads a query that fills the whole text.
+/// Parses a query that is the whole text.
 pub(crate) fn parse(text: &str) -> Parsed<Query> {
     if text.len() > TEXT_BYTES_MAX {
         let kind = FaultKind::TextTooLong { given: text.len() };
@@ -32,15 +32,15 @@ pub(crate) fn parse(text: &str) -> Parsed<Query> {
     Ok(query)
 }
 
-/// Where the parser is. The functions of the rules stand in the other files of this folder.
+/// The state of the parser. The functions of the grammar rules are in the other files of this folder.
 struct Parser<'text> {
     /// At least the end token.
     tokens: Vec<Token<'text>>,
-    /// Index of the token to read next; never behind the end token.
+    /// Index of the next token; at most that of the end token.
     next: usize,
-    /// Calls of `Parser::operators` that are open.
+    /// Nested calls of `Parser::operators`.
     open: usize,
-    /// Subqueries that are open.
+    /// Nested subqueries.
     subqueries: usize,
 }
 
@@ -50,7 +50,7 @@ struct Node {
     height: usize,
 }
 
-/// Most open calls of `Parser::operators`. A level of the tree opens at most two: one for a bracket, one for the
+/// Most nested calls of `Parser::operators`. A level of the tree needs at most two: one for a bracket, one for the
 /// operand in it.
 const OPEN_MAX: usize = 2 * EXPRESSION_DEPTH_MAX;
 
@@ -59,7 +59,7 @@ fn fault(kind: FaultKind, place: Place) -> Box<SqlFault> {
 }
 
 impl Parser<'_> {
-    /// A node over parts of at most `height`.
+    /// A node whose parts have at most `height`.
     fn node(&self, kind: ExpressionKind, place: Place, height: usize) -> Parsed<Node> {
         let height = height + 1;
         if height > EXPRESSION_DEPTH_MAX {
@@ -68,8 +68,8 @@ impl Parser<'_> {
         Ok(Node { expression: Box::new(Expression { kind, place }), height })
     }
 
-    /// Counts an open call of a rule that recurses, if there is room for it. Who enters without a fault leaves by
-    /// taking one from `open`; behind a fault nothing is read any more.
+    /// Counts a nested call of a recursive rule, up to the limit. If it succeeds, the caller decrements `open` at its
+    /// end; after a fault parsing stops.
     fn enter(&mut self) -> Parsed<()> {
         if self.open >= OPEN_MAX {
             return Err(fault(FaultKind::Limit { limit: Limit::Depth }, self.peek().place));
@@ -78,7 +78,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Reads a query inside another, behind the opening bracket and with the closing one.
+    /// Parses a nested query after its opening bracket, including the closing one.
     fn subquery(&mut self) -> Parsed<(Query, usize)> {
         if self.subqueries >= SUBQUERY_DEPTH_MAX {
             let place = self.peek().place;

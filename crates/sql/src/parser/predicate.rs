@@ -8,7 +8,6 @@ use crate::keyword::Keyword;
 use crate::lexer::TokenKind;
 use crate::limits::IN_VALUES_MAX;
 
-/// The predicates.
 #[derive(Clone, Copy)]
 pub(super) enum Predicate {
     In,
@@ -17,7 +16,7 @@ pub(super) enum Predicate {
 }
 
 impl Predicate {
-    /// The predicate of a word.
+    /// The predicate that starts with a keyword.
     pub(super) fn of(keyword: Keyword) -> Option<Predicate> {
         match keyword {
             Keyword::In => Some(Predicate::In),
@@ -29,7 +28,7 @@ impl Predicate {
 }
 
 impl Parser<'_> {
-    /// Reads a predicate from its first word.
+    /// Parses a predicate from its first word.
     pub(super) fn predicate(&mut self, operand: Node, predicate: Predicate, negated: bool) -> Parsed<Node> {
         if negated {
             self.take();
@@ -77,7 +76,7 @@ impl Parser<'_> {
         self.node(ExpressionKind::Like { operand, pattern, escape, negated }, place, height)
     }
 
-    /// Reads ESCAPE and its string of one character.
+    /// Parses ESCAPE and its string of one character.
     fn escape_character(&mut self) -> Parsed<char> {
         self.take();
         let token = self.peek();

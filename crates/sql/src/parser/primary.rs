@@ -1,4 +1,4 @@
-//! What operators work on: literals, names, calls, brackets, subqueries, and the members behind them.
+//! Operands: literals, names, calls, brackets, subqueries, and the members after them.
 
 use super::{Node, Parsed, Parser, fault};
 use crate::ast::{Expression, ExpressionKind};
@@ -10,7 +10,7 @@ use crate::lower::canonical_function_name;
 use plan::query::SubqueryKind;
 
 impl Parser<'_> {
-    /// Reads a primary expression and the members and indexes behind it.
+    /// Parses a primary expression and the members and indexes after it.
     pub(super) fn primary(&mut self) -> Parsed<Node> {
         let mut base = self.bare_primary()?;
         loop {
@@ -53,13 +53,13 @@ impl Parser<'_> {
         }
     }
 
-    /// Takes a token that is an expression by itself.
+    /// Consumes a token that is an expression by itself.
     fn leaf(&mut self, kind: ExpressionKind) -> Parsed<Node> {
         let place = self.take().place;
         self.node(kind, place, 0)
     }
 
-    /// Takes a string token.
+    /// Consumes a string token.
     pub(super) fn string_literal(&mut self) -> Parsed<String> {
         let token = self.take();
         literal::read_string(token.text).ok_or_else(|| {
@@ -68,7 +68,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A literal, a call, a subquery with a word before it, or the name of a source.
+    /// A literal, a call, a subquery after a keyword, or the name of a source.
     fn word(&mut self) -> Parsed<Node> {
         let token = self.peek();
         let is_call = self.peek_second().kind == TokenKind::OpenRound;
@@ -90,7 +90,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether SELECT stands behind a word and a bracket.
+    /// Whether SELECT follows a word and a bracket.
     fn third_is_select(&self) -> bool {
         let third = self.tokens.get(self.next + 2);
         third.is_some_and(|token| token.keyword == Some(Keyword::Select))
@@ -116,7 +116,7 @@ impl Parser<'_> {
         self.node(kind, place, height)
     }
 
-    /// A function of the user's; without a bracket behind its name, `udf` was the name of a source after all.
+    /// A user-defined function; without a bracket after its name, `udf` is the name of a source.
     fn user_call(&mut self) -> Parsed<Node> {
         let is_call = self.tokens.get(self.next + 3).is_some_and(|token| token.kind == TokenKind::OpenRound);
         if !is_call {
@@ -194,7 +194,7 @@ fn index_of(base: Box<Expression>, index: Expression) -> ExpressionKind {
     }
 }
 
-/// Words that stand before a subquery but are not reserved.
+/// Words before a subquery that are not reserved.
 fn free_subquery_word(word: &str) -> Option<SubqueryKind> {
     [("ALL", SubqueryKind::All), ("FIRST", SubqueryKind::First), ("LAST", SubqueryKind::Last)]
         .into_iter()

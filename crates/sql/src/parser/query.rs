@@ -1,11 +1,11 @@
-//! A query: its clauses in their order.
+//! A query: its clauses in order.
 
 use super::{Parsed, Parser};
 use crate::ast::Query;
 use crate::keyword::Keyword;
 
 impl Parser<'_> {
-    /// Reads a query; beside it the height of its highest expression.
+    /// Parses a query; also returns the height of its highest expression.
     pub(super) fn query(&mut self) -> Parsed<(Query, usize)> {
         let (select, mut height) = self.select()?;
         let mut higher = |other: usize| height = height.max(other);

@@ -1,4 +1,4 @@
-//! The SELECT clause, and counts of rows.
+//! The SELECT clause, and row counts.
 
 use super::{Parsed, Parser, fault};
 use crate::ast::{Count, CountValue, Select, SelectItem, SelectList};
@@ -8,7 +8,7 @@ use crate::lexer::TokenKind;
 use crate::literal;
 
 impl Parser<'_> {
-    /// Reads the clause; beside it the height of its highest expression.
+    /// Parses the clause; also returns the height of its highest expression.
     pub(super) fn select(&mut self) -> Parsed<(Select, usize)> {
         let start = self.peek().place;
         self.expect_keyword(Keyword::Select)?;
@@ -43,7 +43,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads the count of TOP, OFFSET or LIMIT: an integer or a parameter.
+    /// Parses the count of TOP, OFFSET or LIMIT: an integer or a parameter.
     pub(super) fn count(&mut self) -> Parsed<Count> {
         let token = self.peek();
         let value = match token.kind {

@@ -1,4 +1,4 @@
-//! Every bound on both sides, and texts that were made to overflow something.
+//! Every limit on both sides, and texts designed to overflow something.
 
 use sql::limits::{
     AGGREGATES_MAX, CHAIN_MEMBERS_MAX, EXPRESSION_DEPTH_MAX, GROUP_KEYS_MAX, IN_VALUES_MAX, JOINS_MAX,
@@ -86,7 +86,7 @@ fn subqueries() {
     });
 }
 
-/// The depth of an expression with `count` nestings around one leaf.
+/// The depth of an expression with `count` levels around one leaf.
 #[test]
 fn depth() {
     let most = EXPRESSION_DEPTH_MAX - 1;
@@ -110,7 +110,7 @@ fn depth() {
     check(Limit::Depth, most, nested("(", "true", " OR false)"));
 }
 
-/// Whatever is repeated up to the longest text, the answer is a fault and not an overflow.
+/// Whatever is repeated up to the longest text, the result is a fault and not an overflow.
 #[test]
 fn endless_texts() {
     let parts = [

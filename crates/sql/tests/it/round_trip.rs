@@ -1,4 +1,4 @@
-//! Trees made up at random read back from their text as they were.
+//! Random trees: each is printed and parsed back to the same tree.
 
 use plan::query::{BinaryOperator, SubqueryKind, UnaryOperator};
 use proptest::prelude::*;

@@ -1,8 +1,8 @@
-//! Runs the text files of `tests-data/sql`: a query and what it is lowered to, or its faults.
+//! Runs the text files of `tests-data/sql`: a query and its plan, or its faults.
 //!
-//! A case is a few lines that begin with `@name = JSON` for parameters, the query, a line `=>`, and the expected text up
-//! to the next empty line. Lines that begin with `#` are comments. To write the expected texts anew, for review as a
-//! difference, run the test with `UPDATE_EXPECTED=1`.
+//! A case consists of lines `@name = JSON` for parameters, the query, a line `=>`, and the expected text up to the next
+//! empty line. Lines that start with `#` are comments. To rewrite the expected texts, for review as a diff, run the
+//! test with `UPDATE_EXPECTED=1`.
 
 use sql::{Parameters, SqlFaults};
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ fn every_case_of_every_suite() {
     assert!(count >= CASES_MIN, "{count} cases");
 }
 
-/// The plan or the faults of a case; checks on the way that the query can be printed.
+/// The plan or the faults of a case; also checks that the query can be printed.
 fn run(case: &Case) -> String {
     let parameters: Parameters = case.parameters.iter().map(|line| parameter(line)).collect();
     let query = match sql::parse(&case.query) {

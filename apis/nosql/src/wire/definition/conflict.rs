@@ -13,7 +13,7 @@ enum Mode {
     Custom,
 }
 
-/// Absent means that the later write wins.
+/// Absent means that the last write wins.
 pub(super) fn read(json: Option<&Json>) -> Result<ConflictResolution, RequestFault> {
     let Some(json) = json else { return Ok(ConflictResolution::default()) };
     let reader = Reader::new(POLICY, "it", json)?;

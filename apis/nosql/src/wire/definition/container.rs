@@ -1,4 +1,4 @@
-//! Containers: a new one, a replacement, and what is answered.
+//! Containers: create, replace, and the answer.
 
 use super::{
     bad, change_feed, computed, conflict, encryption, full_text, geospatial, indexing, members, name_of,
@@ -11,7 +11,7 @@ use model::{
 };
 use serde_json::{Map, Value as Json};
 
-/// What stays as it is when a replacement does not mention it: clients leave out what cannot be changed.
+/// Properties that are kept if a replacement omits them: clients omit what cannot be changed.
 const KEPT_WHEN_ABSENT: [(&str, KeptProperty); 4] = [
     ("uniqueKeyPolicy", KeptProperty::UniqueKeys),
     ("conflictResolutionPolicy", KeptProperty::ConflictResolution),
@@ -19,7 +19,7 @@ const KEPT_WHEN_ABSENT: [(&str, KeptProperty); 4] = [
     ("vectorEmbeddingPolicy", KeptProperty::VectorEmbeddings),
 ];
 
-/// A new container. One without a partition key is of an old client and gets a key that its documents do not have.
+/// A new container. Without a partition key it is from an old client and gets a key that its documents do not have.
 pub(crate) fn read(body: &Json) -> Result<ContainerDefinition, NosqlFault> {
     let members = members(body, "a container definition")?;
     let id = name_of(members)?;
@@ -30,7 +30,7 @@ pub(crate) fn read(body: &Json) -> Result<ContainerDefinition, NosqlFault> {
     Ok(read_draft(members, id, partition_key)?.checked()?)
 }
 
-/// A replacement of `current`. What cannot be changed may be absent; what is absent and can be changed is reset.
+/// A replacement of `current`. Immutable properties may be absent; an absent mutable property is reset.
 pub(crate) fn read_change(current: &ContainerDefinition, body: &Json) -> Result<ContainerChange, NosqlFault> {
     let members = members(body, "a container definition")?;
     let is_absent = |name: &str| given(members, name).is_none();
@@ -40,7 +40,7 @@ pub(crate) fn read_change(current: &ContainerDefinition, body: &Json) -> Result<
         .map(|(_, property)| property)
         .collect();
     let partition_key = match given(members, "partitionKey") {
-        // Clients of a container without a key of its own know of none.
+        // Clients of a container without a key of its own send none.
         None if current.partition_key.is_system_key() => {
             kept.push(KeptProperty::PartitionKey);
             None
@@ -82,7 +82,7 @@ fn read_draft(
     })
 }
 
-/// A definition without system properties.
+/// The JSON of a definition without system properties.
 pub(crate) fn write(definition: &ContainerDefinition) -> Map<String, Json> {
     let policies = &definition.policies;
     let mut json = Map::new();
@@ -117,7 +117,7 @@ pub(crate) fn write(definition: &ContainerDefinition) -> Map<String, Json> {
     json
 }
 
-/// A member that says something: null counts as absent.
+/// A member that is present; null counts as absent.
 fn given<'a>(members: &'a Map<String, Json>, name: &str) -> Option<&'a Json> {
     members.get(name).filter(|json| !json.is_null())
 }

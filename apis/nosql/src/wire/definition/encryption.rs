@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 const POLICY: &str = "clientEncryptionPolicy";
 const ALGORITHM: &str = "AEAD_AES_256_CBC_HMAC_SHA256";
 
-/// Whether equal values look equal.
+/// Whether equal values have equal ciphertexts.
 const TYPES: [(&str, bool); 2] = [("Deterministic", true), ("Randomized", false)];
 
 pub(super) fn read(

@@ -20,7 +20,7 @@ fn metadata(members: &Map<String, Json>) -> Result<OpaqueMembers, RequestFault> 
     }
 }
 
-/// Without system properties.
+/// The JSON of a key without system properties.
 pub(crate) fn write(key: &ClientEncryptionKeyDefinition) -> Map<String, Json> {
     let mut json = Map::new();
     json.insert("id".to_owned(), key.id().into());

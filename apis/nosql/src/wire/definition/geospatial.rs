@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 const TYPES: [(&str, GeospatialType); 2] =
     [("Geography", GeospatialType::Geography), ("Geometry", GeospatialType::Geometry)];
 
-/// Absent means places on the earth.
+/// Absent means geography.
 pub(super) fn read(json: Option<&Json>) -> Result<GeospatialType, RequestFault> {
     let Some(json) = json else { return Ok(GeospatialType::default()) };
     let reader = Reader::new("geospatialConfig", "it", json)?;

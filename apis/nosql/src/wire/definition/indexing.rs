@@ -11,14 +11,14 @@ use serde_json::{Map, Value as Json, json};
 
 const POLICY: &str = "indexingPolicy";
 
-/// The lists whose entries are paths, or have one.
+/// The lists whose entries are paths or contain one.
 const PATH_LISTS: [&str; 5] =
     ["includedPaths", "excludedPaths", "spatialIndexes", "vectorIndexes", "fullTextIndexes"];
 
 const MODES: [(&str, IndexingMode); 3] =
     [("consistent", IndexingMode::Consistent), ("lazy", IndexingMode::Lazy), ("none", IndexingMode::None)];
 
-/// What old clients say about an included path; kept and not acted on.
+/// Index kinds that old clients send for an included path; stored but not used.
 const LEGACY_KINDS: [(&str, ()); 3] = [("Range", ()), ("Hash", ()), ("Spatial", ())];
 const LEGACY_TYPES: [(&str, ()); 6] = [
     ("String", ()),
@@ -165,7 +165,7 @@ mod tests {
         };
         let paths = |paths: &[&str]| paths.iter().map(|path| json!({ "path": path })).collect::<Vec<_>>();
         assert_eq!(lists(json!({})), [vec!["/*"], vec![ETAG_PATH]]);
-        // What the Java SDK sends by default.
+        // The default of the Java SDK.
         let java = json!({ "includedPaths": paths(&["/*"]), "excludedPaths": [] });
         assert_eq!(lists(java), [vec!["/*"], vec![ETAG_PATH]]);
         let none = json!({ "excludedPaths": paths(&["/*"]) });

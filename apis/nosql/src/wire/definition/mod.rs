@@ -1,7 +1,7 @@
-//! Definitions of containers and small resources as clients write them, one file each.
+//! The JSON of definitions of containers and small resources, one file each.
 //!
-//! Reading turns JSON into the typed definitions of `model`: members, their kinds, names of choices, defaults. What a
-//! definition may say is checked there. Writing gives the form of the service, without system properties.
+//! Reading converts JSON to the typed definitions of `model`: members, their kinds, names of enum values, defaults. The
+//! rules for definitions are checked there. Writing produces the form of the service, without system properties.
 
 mod change_feed;
 mod computed;
@@ -29,7 +29,6 @@ use crate::faults::WireFault;
 use model::{RequestFault, checked_name};
 use serde_json::{Map, Value as Json};
 
-/// The `id` of a definition.
 pub(crate) fn name_of(members: &Map<String, Json>) -> Result<String, RequestFault> {
     match members.get("id") {
         Some(Json::String(name)) => checked_name(name).map(str::to_owned),
@@ -43,7 +42,7 @@ fn members<'a>(body: &'a Json, what: &str) -> Result<&'a Map<String, Json>, Wire
     body.as_object().ok_or_else(|| WireFault::Body { reason: format!("{what} is a JSON object") })
 }
 
-/// A member that must be a string.
+/// A required string member.
 fn text<'a>(members: &'a Map<String, Json>, field: &str) -> Result<&'a str, RequestFault> {
     match members.get(field) {
         Some(Json::String(text)) => Ok(text),
@@ -52,7 +51,7 @@ fn text<'a>(members: &'a Map<String, Json>, field: &str) -> Result<&'a str, Requ
     }
 }
 
-/// The member of `choices` that `field` names in any letter case.
+/// The entry of `choices` that `field` names, case-insensitive.
 fn choice<T: Copy>(
     members: &Map<String, Json>,
     field: &str,
@@ -69,7 +68,6 @@ fn name_in<T: PartialEq>(choices: &[(&'static str, T)], choice: &T) -> &'static 
     choices.iter().find(|(_, other)| other == choice).map_or("", |(name, _)| name)
 }
 
-/// The fault of a field.
 fn bad(field: &str, reason: impl Into<String>) -> RequestFault {
     RequestFault::BadDefinition { field: field.to_owned(), reason: reason.into() }
 }

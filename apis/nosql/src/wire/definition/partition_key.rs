@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 const FIELD: &str = "partitionKey";
 
-/// The form of the wire; `version` missing means 1.
+/// The wire form; a missing `version` means 1.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RawPartitionKeyDefinition {
@@ -20,7 +20,7 @@ struct RawPartitionKeyDefinition {
     system_key: Option<bool>,
 }
 
-/// A version as clients write it: most as a number, the Java SDK as the name of its constant, `"V2"`.
+/// A version as clients write it: usually a number; the Java SDK sends the name of its constant, `"V2"`.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum RawVersion {

@@ -19,7 +19,7 @@ pub(crate) fn read(body: &Json) -> Result<PermissionDefinition, NosqlFault> {
     Ok(PermissionDefinition::new(&id, mode, text(members, "resource")?, key)?)
 }
 
-/// Without system properties and token.
+/// The JSON of a permission without system properties and token.
 pub(crate) fn write(permission: &PermissionDefinition) -> Map<String, Json> {
     let mut json = Map::new();
     json.insert("id".to_owned(), permission.id.clone().into());

@@ -1,4 +1,4 @@
-//! Random definitions: each comes back from its stored form and from its wire form.
+//! Random definitions: each round-trips through its stored form and its wire form.
 
 use super::container::{read, read_change, write};
 use model::{ContainerDefinition, Decoder, Encoder};
@@ -22,7 +22,7 @@ fn check(body: &Json) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The most levels of JSON that is kept as it is.
+/// Maximum depth of opaque JSON.
 const LEVELS: u32 = 4;
 
 fn any_json() -> impl Strategy<Value = Json> {
@@ -46,7 +46,7 @@ fn name() -> impl Strategy<Value = String> {
     "[a-z]{1,6}|\"[^\"\\\\/*?\\[\\]]{1,5}\""
 }
 
-/// Paths of properties that differ: the position is part of the name.
+/// Different property paths: the position is part of the name.
 fn paths(prefix: &'static str, most: usize) -> impl Strategy<Value = Vec<String>> {
     vec(vec(name(), 0..3), 0..=most).prop_map(move |lists| {
         let path = |(position, names): (usize, Vec<String>)| {

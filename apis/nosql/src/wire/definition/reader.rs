@@ -1,4 +1,4 @@
-//! Reading a policy's JSON: every refusal names the policy and the member.
+//! Reading a policy's JSON: every fault names the policy and the member.
 
 use super::{bad, opaque};
 use model::{OpaqueMembers, RequestFault};
@@ -14,7 +14,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Takes `json`, which must be an object; `what` says what it is.
+    /// Wraps `json`, which must be an object; `what` names it in a fault.
     pub(super) fn new(policy: &'static str, what: &str, json: &'a Json) -> Result<Reader<'a>, RequestFault> {
         match json {
             Json::Object(members) => Ok(Reader { policy, members }),
@@ -28,7 +28,7 @@ impl<'a> Reader<'a> {
         bad(self.policy, reason)
     }
 
-    /// Refuses members that nobody reads, unless they say nothing.
+    /// Refuses unknown members, unless they are null or an empty array.
     pub(super) fn only(&self, known: &[&str]) -> Result<(), RequestFault> {
         let says_something =
             |json: &Json| !json.is_null() && json.as_array().is_none_or(|list| !list.is_empty());
@@ -40,13 +40,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Members that are kept without being understood.
+    /// Unknown members, which are stored without being interpreted.
     pub(super) fn others(&self, known: &[&str]) -> OpaqueMembers {
         let others = self.members.iter().filter(|(name, _)| !known.contains(&name.as_str()));
         others.map(|(name, json)| (name.clone(), opaque::read(json))).collect()
     }
 
-    /// A member that says something: null counts as absent.
+    /// A member that is present; null counts as absent.
     pub(super) fn get(&self, name: &str) -> Option<&'a Json> {
         self.members.get(name).filter(|json| !json.is_null())
     }
@@ -70,7 +70,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A whole number within bounds.
+    /// An integer within bounds.
     pub(super) fn whole(&self, name: &str, bounds: RangeInclusive<u32>) -> Result<Option<u32>, RequestFault> {
         let Some(json) = self.get(name) else { return Ok(None) };
         let number = json.as_u64().and_then(|number| u32::try_from(number).ok());
@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// One of `choices`, in any letter case.
+    /// One of `choices`, case-insensitive.
     pub(super) fn choice<T: Copy>(
         &self,
         name: &str,
@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
         self.chosen(name, text, choices).map(Some)
     }
 
-    /// The member of `choices` that `text` names in any letter case.
+    /// The entry of `choices` that `text` names, case-insensitive.
     pub(super) fn chosen<T: Copy>(
         &self,
         name: &str,
@@ -110,7 +110,7 @@ impl<'a> Reader<'a> {
         found.map(|(_, choice)| *choice).ok_or_else(|| self.wrong(name, &format!("one of {}", names())))
     }
 
-    /// A path to one property.
+    /// The path of a property.
     pub(super) fn path(&self, name: &str) -> Result<PropertyPath, RequestFault> {
         let text = self.required_text(name)?;
         PropertyPath::parse(text)

@@ -19,7 +19,7 @@ const OPERATIONS: [(&str, TriggerOperation); 6] = [
 pub(crate) fn read(kind: ScriptKind, body: &Json) -> Result<ScriptDefinition, NosqlFault> {
     let members = members(body, "a script")?;
     let id = name_of(members)?;
-    // Its text is judged before the members that only triggers have.
+    // Its text is checked before the members that only triggers have.
     let script = ScriptDefinition::new(&id, text(members, "body")?, None)?;
     match kind {
         ScriptKind::StoredProcedure | ScriptKind::UserDefinedFunction => Ok(script),

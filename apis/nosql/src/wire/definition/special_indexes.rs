@@ -12,7 +12,7 @@ use value::PropertyPath;
 
 const POLICY: &str = "indexingPolicy";
 
-/// Whether large values come first.
+/// Whether the order is descending.
 const ORDERS: [(&str, bool); 2] = [("ascending", false), ("descending", true)];
 
 const CORNERS: [&str; 4] = ["xmin", "ymin", "xmax", "ymax"];
@@ -84,7 +84,7 @@ pub(super) fn write_spatial(index: &SpatialIndex) -> Json {
 
 fn write_box(bounding_box: BoundingBox) -> Json {
     let member = |(name, corner): (&str, f64)| {
-        // A whole number comes back as one.
+        // An integer is returned as an integer.
         let whole = format!("{corner}").parse::<i64>();
         (name.to_owned(), whole.map_or_else(|_| json!(corner), Json::from))
     };

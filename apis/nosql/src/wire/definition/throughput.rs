@@ -1,10 +1,10 @@
-//! The wanted throughput in the body of a replaced offer.
+//! The requested throughput in the body of a replaced offer.
 
 use super::bad;
 use model::{RequestFault, Throughput, ThroughputChange};
 use serde_json::Value as Json;
 
-/// The wanted rate stands in `content`.
+/// The requested rate is in `content`.
 pub(crate) fn read(body: &Json) -> Result<ThroughputChange, RequestFault> {
     let Some(Json::Object(content)) = body.get("content") else {
         return Err(bad("content", "it must be an object"));

@@ -5,7 +5,7 @@ use model::policy::AnalyticalTtl;
 use model::{DefaultTtl, RequestFault};
 use serde_json::Value as Json;
 
-/// The same text for numbers out of bounds and for what is no number.
+/// The same text for numbers out of bounds and for other values.
 const DEFAULT_TTL_RULE: &str = "it must be -1 or a whole number from 1 to 2147483647";
 const ANALYTICAL_TTL_RULE: &str = "it must be a whole number from -1 to 2147483647";
 
@@ -21,7 +21,7 @@ pub(super) fn read_default(json: Option<&Json>) -> Result<DefaultTtl, RequestFau
     Ok(ttl)
 }
 
-/// Nothing when nothing expires.
+/// `None` if nothing expires.
 pub(super) fn write_default(ttl: DefaultTtl) -> Option<Json> {
     match ttl {
         DefaultTtl::Off => None,

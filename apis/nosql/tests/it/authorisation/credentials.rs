@@ -1,4 +1,4 @@
-//! Every kind of credential, and an account that knows them.
+//! Every kind of credential, and an account that accepts them.
 
 use crate::client::{Call, Client, KEY, NOW, Still, date_at};
 use base64::Engine as _;
@@ -14,20 +14,20 @@ use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as 
 use serde_json::json;
 use std::sync::Arc;
 
-/// What a caller shows.
+/// The credential of a caller.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Shown {
-    /// Nothing at all.
+    /// No credential.
     Nothing,
-    /// A header of this text.
+    /// An authorization header with this text.
     Text(&'static str),
-    /// A signature by this key, so many seconds ago.
+    /// A signature with this key, made this number of seconds ago.
     Signed(&'static [u8], u64),
-    /// A token for this principal that ends so many seconds from now.
+    /// A token for this principal that expires in this number of seconds.
     Token(&'static str, i64),
 }
 
-/// Name, role and scope of every principal that has a role; roles of one principal add up.
+/// Name, role and scope of every principal with a role; the roles of one principal add up.
 pub(super) const ASSIGNMENTS: [(&str, &str, &str); 9] = [
     ("reader of all", "reader", "/"),
     ("contributor to all", "contributor", "/"),
@@ -44,7 +44,7 @@ pub(super) const SECONDARY: &[u8] = b"the secondary key";
 pub(super) const PRIMARY_READ: &[u8] = b"the first key that only reads";
 pub(super) const SECONDARY_READ: &[u8] = b"the second key that only reads";
 
-/// An account and the issuer whose tokens it takes.
+/// An account and the issuer whose tokens it accepts.
 pub(super) struct Account {
     pub(super) client: Client,
     issuer: EcdsaKeyPair,
@@ -69,7 +69,7 @@ impl Account {
         Account { client: Client::over(engine), issuer }
     }
 
-    /// The request with what the caller shows.
+    /// The request with the credential.
     pub(super) fn shown(&self, call: Call, shown: Shown) -> Call {
         match shown {
             Shown::Nothing => call.omit("authorization"),

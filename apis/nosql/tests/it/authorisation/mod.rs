@@ -1,7 +1,7 @@
-//! Who may do what, for every route of the API: a table written by hand, compared with what the API does.
+//! Authorisation of every route of the API: a handwritten table, compared with what the API does.
 //!
-//! The table says nothing about how rights are computed. A route without a row fails, so that a new one cannot be
-//! forgotten; a row without a route is what the next one will need.
+//! The table does not depend on how rights are computed. A route without a row fails, so that a new one cannot be
+//! forgotten; a row without a route is for a future one.
 
 mod credentials;
 
@@ -11,7 +11,7 @@ use http::{Method, StatusCode};
 use nosql::NosqlApi;
 use serde_json::{Value as Json, json};
 
-/// Who asks, in the order of the columns below.
+/// The callers, in the order of the columns below.
 fn callers() -> Vec<(&'static str, Shown)> {
     let mut callers = vec![
         ("primary", Shown::Signed(KEY, 0)),
@@ -24,7 +24,7 @@ fn callers() -> Vec<(&'static str, Shown)> {
     callers
 }
 
-/// Verb, route, what is sent, and a `+` for each caller who may.
+/// Verb, route, body, and a `+` for each caller that is permitted.
 ///
 /// Columns: two read-write keys, two read-only keys | reader, contributor and item reader of the account | reader and
 /// contributor of the database | reader and contributor of the container, contributor to another container |
@@ -101,10 +101,10 @@ const TABLE: &[(&str, &str, Body, &str, u32)] = &[
     ("DELETE", "/dbs/*/colls/*/conflicts/*", Body::None, "++-- -+- -+ -+- - -", 5302),
 ];
 
-/// Routes that answer with "not supported" whoever may: there is nothing behind them to protect.
+/// Routes that answer "not supported" to permitted callers: there is nothing to protect.
 const NOT_SUPPORTED: [&str; 1] = ["POST /dbs/*/colls/*/sprocs/*"];
 
-/// What a request carries.
+/// The body of a request.
 #[derive(Clone, Copy, Debug)]
 enum Body {
     None,
@@ -173,7 +173,7 @@ fn encryption_key() -> Json {
     })
 }
 
-/// Puts everything there that a request may be about; requests before may have removed it.
+/// Creates everything that a request may address; earlier requests may have removed it.
 async fn prepare(client: &Client) -> String {
     for name in ["d", "e"] {
         client.send(Call::post("/dbs").json(&json!({ "id": name }))).await;
@@ -193,13 +193,13 @@ async fn prepare(client: &Client) -> String {
     offers["Offers"][0]["_rid"].as_str().unwrap().to_owned()
 }
 
-/// The path of a route with the names of what [`prepare`] makes.
+/// The path of a route with the names that [`prepare`] creates.
 fn path(route: &str, offer: &str) -> String {
     let ids = if route.starts_with("/offers") { vec![offer] } else { vec!["d", "c", "1", "1"] };
     ids.into_iter().fold(route.to_owned(), |path, id| path.replacen('*', id, 1))
 }
 
-/// Status and substatus, of the one step in a bulk.
+/// Status and substatus; for a bulk, of its only step.
 fn code(answer: &crate::client::Answer, body: Body) -> (u16, u32) {
     if !matches!(body, Body::Bulk) || answer.status != StatusCode::MULTI_STATUS {
         return answer.code();
@@ -226,7 +226,7 @@ async fn every_route_is_open_to_those_of_the_table_and_to_nobody_else() {
                 Shown::Nothing | Shown::Text(_) | Shown::Signed(..) => (403, 0),
             };
             let is_refused = code(&answer, *body) == refused;
-            // There is never a conflict to be read; who may is told so.
+            // No conflict ever exists; permitted callers get 404.
             let is_absent = route.ends_with("/conflicts/*") && answer.status == StatusCode::NOT_FOUND;
             let is_done = answer.status.is_success() || answer.status == StatusCode::CONFLICT || is_absent;
             let what = format!("{caller}: {verb} {route} {body:?}: {answer:?}");
@@ -237,13 +237,13 @@ async fn every_route_is_open_to_those_of_the_table_and_to_nobody_else() {
     assert!(cases >= 300, "{cases} cases");
 }
 
-/// All that a refusal says, apart from names and the activity id.
+/// The contents of a refusal, without names and the activity id.
 fn words(answer: &crate::client::Answer, named: &str) -> ((u16, u32), String) {
     let text = answer.message().split("\r\n").next().unwrap().replace(named, "NAMED");
     (answer.code(), text)
 }
 
-/// A role at another place says nothing about this one, not even to those who send odd headers.
+/// A role at another scope gives no information about this one, not even with odd headers.
 #[tokio::test]
 async fn outside_of_a_role_what_is_absent_looks_like_what_is_there() {
     let account = Account::new().await;
@@ -304,7 +304,7 @@ async fn no_route_answers_without_a_good_credential() {
         Shown::Text("type=aad&ver=1.0&sig=eyJhbGciOiJub25lIn0.e30."),
         Shown::Text("type=resource&ver=1.0&sig=AAAA"),
         Shown::Text("type%3Dresource%26ver%3D1%26sig%3D"),
-        // As long as a real one and of its version.
+        // Of the same length and version as a real one.
         Shown::Text(
             "type=resource&ver=1&sig=AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
         ),
@@ -346,7 +346,7 @@ async fn verbs_and_paths_outside_of_the_table_are_refused_before_anything_is_loo
     }
 }
 
-/// A body that comes after its headers.
+/// A body that arrives after its headers.
 struct Late(Option<bytes::Bytes>, bool);
 
 impl hyper::body::Body for Late {
@@ -381,7 +381,7 @@ async fn a_late_body_changes_no_right() {
             let call = account.shown(call, Shown::Token(caller, 60));
             let at_once = client.send(call.clone().json(&steps)).await;
             let late = client.send_body(call, Late(Some(steps.to_string().into()), false)).await;
-            // The item is there the second time.
+            // The item exists the second time.
             let (first, second) = (at_once.json(), late.json());
             let status = |answer: &serde_json::Value| answer[0]["statusCode"].as_u64();
             assert_eq!(at_once.status.is_client_error(), late.status.is_client_error(), "{caller}: {second}");

@@ -1,6 +1,6 @@
 //! Thousands of bad requests: every route with every field spoiled in every way that makes sense for it.
 //!
-//! Each must be refused with a status of its own kind, an error body and an activity id, and change nothing.
+//! Each must be refused with an appropriate status, an error body and an activity id, and change nothing.
 
 mod values;
 
@@ -15,7 +15,7 @@ use values::{
 const COLLECTION: &str = "/dbs/d/colls/c";
 const ITEM: &str = "/dbs/d/colls/c/docs/1";
 
-/// A good request and what can be spoiled about it.
+/// A good request and the parts that can be spoiled.
 struct Good {
     call: Call,
     fields: &'static [Field],
@@ -24,9 +24,9 @@ struct Good {
 /// A part of a request that a route reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Field {
-    /// The partition key header, needed.
+    /// The partition key header, required.
     Key,
-    /// The partition key header, which may be absent.
+    /// The partition key header, optional.
     OptionalKey,
     Session,
     Page,
@@ -45,12 +45,12 @@ enum Field {
     EncryptionKeyBody,
     OfferBody,
     QueryBody,
-    /// How long a token lives.
+    /// The lifetime of a token.
     Life,
     Upsert,
     Migration,
     Quota,
-    /// What a query says about itself in headers.
+    /// The headers of a query.
     QueryFlags,
 }
 
@@ -240,7 +240,7 @@ async fn account() -> Client {
     client
 }
 
-/// All that a client can see.
+/// Everything that a client can see.
 async fn everything(client: &Client) -> Vec<Answer> {
     let mut seen = Vec::new();
     let scripts = ["/dbs/d/colls/c/sprocs", "/dbs/d/colls/c/triggers", "/dbs/d/colls/c/udfs"];
@@ -251,7 +251,7 @@ async fn everything(client: &Client) -> Vec<Answer> {
     seen
 }
 
-/// Each request is good before it is spoiled, or its refusal would prove nothing.
+/// Each request is good before it is spoiled; otherwise its refusal would prove nothing.
 #[tokio::test]
 async fn the_unspoiled_requests_are_good() {
     for good in good_requests() {
@@ -295,7 +295,7 @@ fn check(title: &str, answer: &Answer) {
     assert_eq!(answer.header("content-length").unwrap(), answer.body.len().to_string(), "{title}");
 }
 
-/// All spoiled forms of a request, with what was done to each.
+/// All spoiled forms of a request, with a description of each.
 fn spoiled(good: &Good) -> Vec<(String, Call)> {
     let mut calls = spoiled_credentials(&good.call);
     calls.extend(spoiled_shapes(&good.call));
@@ -345,7 +345,7 @@ fn spoiled(good: &Good) -> Vec<(String, Call)> {
             Quota => with_headers(&good.call, "x-ms-documentdb-populatequotainfo", FLAGS),
             Migration => [
                 with_headers(&good.call, "x-ms-cosmos-migrate-offer-to-autopilot", FLAGS),
-                // It is manual already.
+                // It is already manual.
                 with_headers(&good.call, "x-ms-cosmos-migrate-offer-to-manual-throughput", &[b"true", b"2"]),
             ]
             .concat(),
@@ -370,7 +370,7 @@ fn spoiled_keys(call: &Call) -> Vec<(String, Call)> {
     calls
 }
 
-/// Texts beyond a bound, and more parameters than there can be.
+/// Texts and numbers of parameters above their limits.
 fn spoiled_queries(call: &Call) -> Vec<(String, Call)> {
     let long = format!("SELECT * FROM c{}", " ".repeat(512 * 1024));
     let deep = format!("SELECT VALUE {}1{} FROM c", "(".repeat(50_000), ")".repeat(50_000));
@@ -436,7 +436,7 @@ fn spoiled_shapes(call: &Call) -> Vec<(String, Call)> {
     calls
 }
 
-/// Bodies that are no JSON or not of this kind, and bodies with one member wrong or missing.
+/// Bodies that are not JSON or not of this kind, and bodies with one wrong or missing member.
 fn spoiled_bodies(call: &Call, members: &[(&str, &[&str])]) -> Vec<(String, Call)> {
     let text = String::from_utf8(call.body.clone()).unwrap();
     let mut bodies: Vec<(String, Vec<u8>)> = Vec::new();
@@ -466,7 +466,7 @@ fn spoiled_bodies(call: &Call, members: &[(&str, &[&str])]) -> Vec<(String, Call
     bodies.into_iter().map(|(name, body)| (name, call.clone().body(body))).collect()
 }
 
-/// `text` with the value at `pointer` replaced by the raw text `value`, which may be no JSON.
+/// `text` with the value at `pointer` replaced by the raw text `value`, which may be invalid JSON.
 fn with_member(text: &str, pointer: &str, value: &str) -> Vec<u8> {
     const MARK: &str = "the place of the value";
     let mut json: Json = serde_json::from_str(text).unwrap();

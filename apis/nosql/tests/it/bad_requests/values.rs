@@ -1,7 +1,7 @@
-//! What headers and members of bodies cannot be, by field.
+//! Invalid values of headers and members of bodies, by field.
 //!
-//! Headers are bytes, since they need not be text. Members of bodies are raw text at a JSON pointer, since they need
-//! not be JSON.
+//! Headers are bytes, because they need not be text. Members of bodies are raw text at a JSON pointer, because they
+//! need not be JSON.
 
 pub(super) const SESSIONS: &[&[u8]] =
     &[b"x", b"0", b"0:", b"0:#", b"a:0#1", b"0:0#x", b"0:0#1#2", b"0:0#1,,", b"0:0#-4", b"\xFF"];
@@ -50,7 +50,7 @@ pub(super) const KEYS: &[&[u8]] = &[
     b"[\"a\"]]",
 ];
 
-/// Members of a database definition and what they cannot be.
+/// Members of a database definition and their invalid values.
 pub(super) const DATABASES: &[(&str, &[&str])] = &[(
     "/id",
     &[
@@ -223,7 +223,7 @@ pub(super) const LIVES: &[&[u8]] =
     &[b"0", b"9", b"86401", b"-1", b"x", b"1.5", b"99999999999999999999", b"\xFF"];
 pub(super) const FLAGS: &[&[u8]] = &[b"yes", b"1", b"0", b"\xFF", b"true false"];
 
-/// Names and types that no resource can have.
+/// Invalid names and types.
 const NAMES: &[&str] = &["1", "null", "true", "[]", "{}", "\"\"", "\"a/b\"", "\"a#\"", "\"a \"", "\"a\\n\""];
 
 pub(super) const PERMISSIONS: &[(&str, &[&str])] = &[
@@ -283,7 +283,7 @@ pub(super) const OFFERS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Members of a query and what they cannot be.
+/// Members of a query and their invalid values.
 pub(super) const QUERIES: &[(&str, &[&str])] = &[
     (
         "/query",
