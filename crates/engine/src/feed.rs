@@ -114,6 +114,8 @@ impl Engine {
             return Ok(Some(range.start));
         }
         let routed = self.owner_of(container, &slot.range.min).await?;
+        // The price of the page itself is recorded for its first partition.
+        let mut base = if page.session.is_empty() { Charge::MINIMUM } else { Charge::NONE };
         page.session.push(routed.session_now());
         loop {
             let scan = RecordScan {
@@ -128,7 +130,7 @@ impl Engine {
                 *bytes += size;
                 charge += Work::Read { bytes: size }.price();
             }
-            routed.slot.ledger.add(charge);
+            routed.slot.ledger.add(charge + std::mem::take(&mut base));
             page.charge += charge;
             page.documents.extend(found.documents);
             let Some(last) = found.resume_after else {

@@ -122,7 +122,7 @@ fn a_unique_row_that_names_another_document() {
 
 #[test]
 fn an_expiry_row_that_nobody_asked_for() {
-    noticed("nothing asks for", |world| {
+    noticed("no record implies", |world| {
         let mut key = rows(world, EXPIRY).remove(0).0.to_vec();
         key[11] ^= 1;
         commit(world, |batch| batch.put(EXPIRY, key, Bytes::new()));

@@ -76,7 +76,7 @@ pub use reader::{Coverage, IndexReader};
 pub use recovery::is_damage;
 pub use required_terms::RequiredTerms;
 pub use spatial::near;
-pub use statistics::ValueRange;
+pub use statistics::{ValueRange, ValueSample};
 pub use walk::{TermWalk, WalkStep};
 
 pub(crate) use audit::audit_index;

@@ -30,6 +30,15 @@ pub struct ValueRange {
     pub high: Bound<Vec<u8>>,
 }
 
+/// Some values of a path and the number of documents that have them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ValueSample {
+    /// Distinct values.
+    pub values: u64,
+    /// Documents with one of them. A document counts once for each of its values.
+    pub documents: u64,
+}
+
 impl ValueRange {
     /// All values of a path.
     pub fn whole(path: IndexPath) -> ValueRange {
@@ -158,6 +167,28 @@ impl IndexReader {
             }
         }
         Ok(count)
+    }
+
+    /// The first distinct values in some ranges, at most `values_max`, and the documents that have them.
+    pub async fn value_sample(
+        &self,
+        ranges: &[ValueRange],
+        live: Option<&Documents>,
+        values_max: u64,
+    ) -> Result<ValueSample, Fault> {
+        let mut sample = ValueSample::default();
+        for range in ranges {
+            let ValueRange { path, low, high } = range;
+            let (low, high) = (low.clone(), high.clone());
+            let mut walk = self.walk_between(path, Direction::Forward, low, high, live.cloned()).await?;
+            while sample.values < values_max
+                && let Some(counted) = walk.next_counted(|_, _| Detail::Count).await?
+            {
+                sample.values += 1;
+                sample.documents += counted.count;
+            }
+        }
+        Ok(sample)
     }
 
     /// A number that [`IndexReader::value_count`] never exceeds, without reading any value. It depends on the pieces,

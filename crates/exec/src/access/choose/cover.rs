@@ -8,7 +8,7 @@ use super::super::path::{AccessPath, Cause, Reason, Rejected, Way};
 use super::super::shared::Narrowing;
 use super::super::statistics::Statistics;
 use super::FETCH_COST;
-use crate::task::OpenPart;
+use crate::task::{OpenPart, PartScope};
 
 /// Documents whose tuples are built for the cost of walking one value.
 const TUPLES_PER_VALUE: u64 = 4;
@@ -39,8 +39,9 @@ pub(super) async fn cover<'l>(
     let otherwise = total.min(candidates.saturating_mul(FETCH_COST));
     let tests = filter.as_ref().map(|filter| filter.lookup.tested_ranges()).unwrap_or_default();
     let walk = ValueWalk { covered: &covered, tests, total, candidates };
-    // Nothing is counted if the upper bound decides already.
-    let mut cost = walk.cost_at_most(index);
+    // Nothing is counted if the upper bound decides already. It is about all keys, so a scope is always counted.
+    let is_whole = open.part.scope == PartScope::Whole;
+    let mut cost = if is_whole { walk.cost_at_most(index) } else { u64::MAX };
     if open.is_explained || cost > otherwise {
         cost = walk.cost(open, index, statistics, otherwise).await?;
     }

@@ -276,10 +276,7 @@ async fn documents<'l>(
         return Ok(AccessPath { way: Way::Records, reason: no_lookup(layer), rejected, scans_after: None });
     };
     let statistics = open.statistics(index).await?;
-    let total = match open.part.scope.lookup() {
-        None => statistics.total,
-        Some(scope) => statistics.documents(index, &scope, u64::MAX).await?,
-    };
+    let total = statistics.total;
     let has_tests = full.has_tests;
     let plain = if has_tests { narrowed(layer, open, index, Tests::None) } else { Some(full.clone()) };
     let mut estimate = None;
