@@ -67,7 +67,8 @@ impl Statistics {
         self.live.as_ref().map_or_else(|| documents.count(), |live| documents.count_in(live))
     }
 
-    /// The number of distinct values in some ranges, at most `max`; `max` for a small scope.
+    /// The number of distinct values in some ranges, at most `max`. It is `max` for a small scope, and if the first values
+    /// suggest that there are far more.
     pub(crate) async fn values(
         &self,
         open: &OpenPart,
@@ -81,9 +82,18 @@ impl Statistics {
         if self.is_small_scope {
             return Ok(max);
         }
+        let live = self.live.as_ref();
+        let sample = index.value_sample(ranges, live, SAMPLE_VALUES.min(max)).await?;
+        if sample.values < SAMPLE_VALUES {
+            return Ok(sample.values);
+        }
+        let expected = self.total.saturating_mul(sample.values) / sample.documents.max(1);
+        if expected > max.saturating_mul(SAMPLE_MARGIN) {
+            return Ok(max);
+        }
         open.meter.expect(index.value_bound(ranges).min(max).saturating_mul(VALUE_STEPS));
         rest_if_due(&open.meter).await?;
-        index.value_count(ranges, self.live.as_ref(), max).await
+        index.value_count(ranges, live, max).await
     }
 
     /// Whether there are at most `max` distinct values in some ranges. Never for a small scope.
@@ -94,21 +104,11 @@ impl Statistics {
         ranges: &[ValueRange],
         max: u64,
     ) -> Result<bool, Fault> {
-        if self.is_small_scope {
-            return Ok(false);
-        }
         // What is certain without counting is not counted.
-        if index.value_bound(ranges) <= max {
+        if !self.is_small_scope && index.value_bound(ranges) <= max {
             return Ok(true);
         }
-        let sample = index.value_sample(ranges, self.live.as_ref(), SAMPLE_VALUES.min(max + 1)).await?;
-        if sample.values > max || sample.values < SAMPLE_VALUES {
-            return Ok(sample.values <= max);
-        }
-        let expected = self.total.saturating_mul(sample.values) / sample.documents.max(1);
-        if expected > max.saturating_mul(SAMPLE_MARGIN) {
-            return Ok(false);
-        }
-        Ok(self.values(open, index, ranges, max.saturating_add(1)).await? <= max)
+        let most = max.saturating_add(1);
+        Ok(self.values(open, index, ranges, most).await? < most)
     }
 }
