@@ -67,8 +67,8 @@ impl Statistics {
         self.live.as_ref().map_or_else(|| documents.count(), |live| documents.count_in(live))
     }
 
-    /// The number of distinct values in some ranges, at most `max`. It is `max` for a small scope, and if the first values
-    /// suggest that there are far more.
+    /// The number of distinct values in some ranges, at most `max`. It is `max` for a small scope, if the first values
+    /// suggest that there are far more, or if most of them are truncated.
     pub(crate) async fn values(
         &self,
         open: &OpenPart,
@@ -86,6 +86,10 @@ impl Statistics {
         let sample = index.value_sample(ranges, live, SAMPLE_VALUES.min(max)).await?;
         if sample.values < SAMPLE_VALUES {
             return Ok(sample.values);
+        }
+        // Walking values that the index does not know whole leads to their documents anyway.
+        if sample.truncated.saturating_mul(2) > sample.values {
+            return Ok(max);
         }
         let expected = self.total.saturating_mul(sample.values) / sample.documents.max(1);
         if expected > max.saturating_mul(SAMPLE_MARGIN) {

@@ -37,6 +37,8 @@ pub struct ValueSample {
     pub values: u64,
     /// Documents with one of them. A document counts once for each of its values.
     pub documents: u64,
+    /// Values whose code is truncated: the index does not know them whole.
+    pub truncated: u64,
 }
 
 impl ValueRange {
@@ -186,6 +188,7 @@ impl IndexReader {
             {
                 sample.values += 1;
                 sample.documents += counted.count;
+                sample.truncated += u64::from(counted.is_truncated);
             }
         }
         Ok(sample)
