@@ -1,7 +1,9 @@
 //! Metrics of the engine: figures that are read at collection time, in addition to those that store and partitions
 //! count themselves.
 
+use crate::catalog::Container;
 use crate::engine::Engine;
+use crate::slot::PartitionSlot;
 use exec::PathKind;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{
@@ -89,11 +91,11 @@ fn store(engine: &Engine, figures: &mut Figures<'_>) -> fmt::Result {
     figures.gauge("store_healthy", "1 while the store takes writes, else 0", None, healthy)?;
     let bytes = Some(Unit::Bytes);
     figures.gauge("store", "Bytes of the store on its disk", bytes.clone(), engine.disk_bytes())?;
-    if let Some(room) = engine.store.disk_space() {
+    if let Some(space) = engine.store.disk_space() {
         let free = "Free bytes of the disk, less what memtables and merges still have to write";
-        figures.gauge("store_free", free, bytes.clone(), room.free_bytes)?;
+        figures.gauge("store_free", free, bytes.clone(), space.free_bytes)?;
         let reserve = "Free bytes below which writes that grow the store are refused";
-        figures.gauge("store_free_reserve", reserve, bytes, room.reserve_bytes)?;
+        figures.gauge("store_free_reserve", reserve, bytes, space.reserve_bytes)?;
     }
     let depth = engine.store.queue_depth() as u64;
     figures.gauge("store_queue_depth", "Batches that wait to be committed", None, depth)
@@ -122,11 +124,7 @@ fn partitions(engine: &Engine, figures: &mut Figures<'_>) -> fmt::Result {
             let Some(partition) = slot.current() else { continue };
             queued += partition.queue_depth() as u64;
             builds += u64::from(partition.index_progress() < 100);
-            let labels = [
-                ("database", container.database().id().to_owned()),
-                ("container", container.id().to_owned()),
-                ("partition", slot.ordinal.to_string()),
-            ];
+            let labels = partition_labels(container, slot);
             rows.push((labels, partition.index_pieces() as u64, partition.counts()));
         }
     }
@@ -143,6 +141,14 @@ fn partitions(engine: &Engine, figures: &mut Figures<'_>) -> fmt::Result {
     figures.gauges("partition_documents_size", help, Some(Unit::Bytes), counted)
 }
 
+fn partition_labels(container: &Container, slot: &PartitionSlot) -> [(&'static str, String); 3] {
+    [
+        ("database", container.database().id().to_owned()),
+        ("container", container.id().to_owned()),
+        ("partition", slot.ordinal.to_string()),
+    ]
+}
+
 fn charges(engine: &Engine, figures: &mut Figures<'_>) -> fmt::Result {
     let state = engine.catalog.state();
     let mut rows = Vec::new();
@@ -150,12 +156,7 @@ fn charges(engine: &Engine, figures: &mut Figures<'_>) -> fmt::Result {
         for slot in &container.map.entries {
             let totals = slot.ledger.totals();
             if totals.requests > 0 {
-                let labels = [
-                    ("database", container.database().id().to_owned()),
-                    ("container", container.id().to_owned()),
-                    ("partition", slot.ordinal.to_string()),
-                ];
-                rows.push((labels, totals));
+                rows.push((partition_labels(container, slot), totals));
             }
         }
     }
