@@ -6,6 +6,7 @@
 mod access;
 mod admission;
 mod catalog;
+mod continuation;
 mod derived;
 mod documents;
 mod engine;
@@ -37,6 +38,7 @@ pub use catalog::{
     OfferOwner, Page, PageRequest, PartitionRange, Permission, PermissionPart, PermissionResource, RangeFeed,
     Script, User, WantedPermission, Written,
 };
+pub use continuation::Continuation;
 pub use derived::Derived;
 pub use documents::{
     BatchReceipt, DocumentAddress, Keyed, ReadOptions, ReadReceipt, StepReceipt, WriteReceipt,
