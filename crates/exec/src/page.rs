@@ -46,6 +46,8 @@ pub struct PageRequest {
     pub items_max: usize,
     /// Bytes of rows after which the page ends.
     pub bytes_max: usize,
+    /// Whether a page of rows without an order ends where a range ends.
+    pub ends_at_ranges: bool,
     /// Where to continue; `None` for the first page.
     pub resume: Option<Resume>,
     /// Bounds of the work.
@@ -108,7 +110,7 @@ async fn attempt(
     let mut work =
         Work { task: Arc::new(task), assembly, seen: Vec::new(), metrics: QueryMetrics::default() };
     if !work.assembly.is_full() {
-        work.run(&request.parts).await?;
+        work.run(&request.parts, request.ends_at_ranges).await?;
     }
     let Work { assembly, seen, mut metrics, .. } = work;
     metrics.rows = assembly.rows.len() as u64;
@@ -154,13 +156,13 @@ enum Feed {
 }
 
 impl Work {
-    async fn run(&mut self, parts: &[Part]) -> Result<(), Fault> {
+    async fn run(&mut self, parts: &[Part], ends_at_ranges: bool) -> Result<(), Fault> {
         let program = Arc::clone(&self.task.program);
         let [inner @ .., last] = &program.layers[..] else {
             return Ok(());
         };
         if inner.is_empty() && access::comes_by_number(last) {
-            return self.ranges(last, parts).await;
+            return self.ranges(last, parts, ends_at_ranges).await;
         }
         let mut open = Vec::new();
         if program.layers.first().is_some_and(|layer| layer.input == Input::Documents) {
@@ -268,7 +270,7 @@ impl Work {
     }
 
     /// Fills the page range by range.
-    async fn ranges(&mut self, layer: &Layer, parts: &[Part]) -> Result<(), Fault> {
+    async fn ranges(&mut self, layer: &Layer, parts: &[Part], ends_at_ranges: bool) -> Result<(), Fault> {
         if let ([part], None) = (parts, self.assembly.range()) {
             // The usual case: nothing is sorted or truncated.
             let after = self.assembly.after().settled(|_| None);
@@ -285,6 +287,11 @@ impl Work {
         for range in ranges::in_order(parts, resumed.as_ref()) {
             if range.parts.iter().all(|part| part.source.documents() == 0) {
                 continue;
+            }
+            // Ranges without rows have no pages of their own.
+            if ends_at_ranges && !self.assembly.rows.is_empty() {
+                self.assembly.enter(range.keys(), false);
+                return Ok(());
             }
             // A full page continues after its last row, so that rows inserted there meanwhile are returned.
             if self.assembly.is_full() {

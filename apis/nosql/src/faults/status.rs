@@ -4,6 +4,7 @@
 //! what they do with it.
 
 use super::{CredentialFault, NosqlFault, NosqlQueryFault, RouteFault, WireFault};
+use crate::compatibility::StrictFault;
 use http::StatusCode;
 use model::{
     AccessFault, BearerFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, QueryFault,
@@ -41,7 +42,12 @@ pub(crate) fn wire(fault: &NosqlFault) -> (StatusCode, u32, &'static str) {
             | NosqlQueryFault::CrossPartitionDisabled
             | NosqlQueryFault::Unmergeable(_)
             | NosqlQueryFault::FeaturesMissing { .. },
+        )
+        | NosqlFault::Strict(
+            StrictFault::Version { .. } | StrictFault::DistanceDirection | StrictFault::CompositeIndex,
         ) => (StatusCode::BAD_REQUEST, 0),
+        // Makes a client ask for a plan and merge.
+        NosqlFault::Strict(StrictFault::NeedsMerge { .. }) => (StatusCode::BAD_REQUEST, 1004),
     };
     (status, substatus, code_text(status))
 }

@@ -1,11 +1,13 @@
 //! `POST …/docs` as a query: a page of rows from a key, a range or the whole container.
 //!
-//! All merging across partitions is done here, so clients that query without a plan get the final rows. Clients that
-//! merge themselves query range after range, in the forms of `query_plan`.
+//! In relaxed mode the server merges the rows of all partitions. In strict mode it refuses a query over all of them that
+//! needs a merge, with the plan by which clients merge themselves: they query range after range, in the forms of
+//! `query_plan`.
 
-use super::{Call, scope};
+use super::{Call, query_plan, scope};
+use crate::compatibility::{self, AskedQuery, StrictFault, Verdict, verdict};
 use crate::faults::{NosqlFault, NosqlQueryFault, Refusal};
-use crate::lower::advice;
+use crate::lower::{LoweredQuery, advice};
 use crate::route::ContainerPath;
 use crate::wire::index_metrics::IndexMetricsForm;
 use crate::wire::reply::Reply;
@@ -29,17 +31,32 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let index_metrics = IndexMetricsForm::asked(call.headers())?;
     let wants_advice = headers::flag(call.headers(), &names::POPULATE_QUERY_ADVICE)?;
     let session = headers::session(call.headers())?;
-    let query = call.query().await?;
-    let scope = scope_of(call, &container, &query).await?;
+    let mode = compatibility::mode(call.headers(), call.options.compatibility)?;
+    let LoweredQuery { tree, query } = call.query().await?;
+    let (scope, is_addressed) = scope_of(call, &container, &query).await?;
     let pass = call.engine.access().query_documents(&call.principal, &container, scope)?;
+    let is_explained = headers::flag(call.headers(), &names::EXPLAIN)?;
+    let verdict = match is_explained {
+        true => Verdict::Answer,
+        false => {
+            let composites = &container.definition().policies.indexing.composite;
+            verdict(mode, AskedQuery { tree: &tree, query: &query, composites, is_addressed })?
+        }
+    };
+    let ends_at_ranges = match verdict {
+        Verdict::Answer => false,
+        Verdict::AnswerByRange => true,
+        Verdict::RefuseWithPlan => return Err(needs_merge(call, container, tree, query).await?.into()),
+    };
     let request = QueryRequest {
         query,
         items_max: page.items_max,
+        ends_at_ranges,
         continuation: page.continuation.map(continuation::token).transpose()?,
         session,
         text_bytes: call.body.len(),
     };
-    if headers::flag(call.headers(), &names::EXPLAIN)? {
+    if is_explained {
         let text = Box::pin(call.engine.explain(pass, &request)).await?;
         let body = serde_json::json!({ "explain": text }).to_string().into_bytes();
         return Ok(Reply::json(StatusCode::OK, Charge::MINIMUM, body));
@@ -72,29 +89,42 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     Ok(reply)
 }
 
-/// Where the query runs: as the headers say, otherwise in the one key that its filter pins, otherwise everywhere.
+/// The refusal with the plan by which a client merges ranges.
+async fn needs_merge(
+    call: &Call<'_>,
+    container: Arc<Container>,
+    tree: Arc<sql::ast::Query>,
+    query: Arc<Query>,
+) -> Result<StrictFault, NosqlFault> {
+    let plan = move || query_plan::document(&container, &Scope::Container, &tree, &query);
+    let (plan, _) = call.compute(plan).await?;
+    Ok(StrictFault::NeedsMerge { plan })
+}
+
+/// Where the query runs: as the headers say, otherwise in the one key that its filter pins, otherwise everywhere. Also
+/// whether that is a key or a range: the documents of any other scope may be in several ranges.
 async fn scope_of(
     call: &Call<'_>,
     container: &Arc<Container>,
     query: &Arc<Query>,
-) -> Result<Scope, NosqlFault> {
+) -> Result<(Scope, bool), NosqlFault> {
     if let Some(scope) = scope::of_headers(call, container)? {
-        return Ok(scope);
+        return Ok((scope, true));
     }
     let pinned = {
         let (query, container) = (Arc::clone(query), Arc::clone(container));
         call.compute(move || Ok(pinned_keys(&query, &container.definition().partition_key))).await?
     };
-    if let Some([key]) = pinned.as_deref() {
-        return Ok(Scope::Key(key.clone()));
-    }
     let definition = &container.definition().partition_key;
+    if let Some([key]) = pinned.as_deref() {
+        return Ok((Scope::Key(key.clone()), definition.is_complete(key)));
+    }
     let is_everywhere = headers::flag(call.headers(), &names::ENABLE_CROSS_PARTITION)?;
     // Containers of old clients have one key, and those clients know no other.
     if !is_everywhere && !definition.is_system_key() {
         return Err(NosqlQueryFault::CrossPartitionDisabled.into());
     }
-    Ok(Scope::Container)
+    Ok((Scope::Container, definition.is_system_key()))
 }
 
 fn body(container: &Container, rows: &[QueryRow]) -> Vec<u8> {

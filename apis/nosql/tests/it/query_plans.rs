@@ -186,6 +186,7 @@ async fn clients_that_join_by_themselves_fuse_ranks_too() {
     // For a client that queries without a plan the ranks are fused here.
     let plain = Call::post(DOCS)
         .header("x-ms-documentdb-isquery", "True")
+        .header("x-perihelion-compatibility", "relaxed")
         .header("x-ms-documentdb-query-enablecrosspartition", "True");
     assert_eq!(client.send(plain.json(&body)).await.code(), (200, 0));
 }

@@ -139,6 +139,8 @@ pub struct SortKey {
     pub expression: Expression,
     /// Whether the largest comes first.
     pub descending: bool,
+    /// Whether ASC or DESC is written.
+    pub has_direction: bool,
 }
 
 /// The OFFSET LIMIT clause.
