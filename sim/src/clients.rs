@@ -8,7 +8,7 @@ use crate::scenario::Scope;
 use crate::world::{CheckFailure, partition_key};
 use engine::{Container, DocumentAddress, Engine, FeedPage, FeedRequest, Keyed, Principal, ReadOptions};
 use model::{DocumentNumber, Fault, PartitionKey, PartitionOrdinal};
-use plan::{Condition, Item, Mutation, Operation, Outcome, Rename, Returned, StoredDocument, Target};
+use plan::{Condition, DocumentOperation, Item, Mutation, Outcome, Rename, Returned, StoredDocument, Target};
 use serde_json::{Value as Json, json};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -175,8 +175,8 @@ impl Clients {
         let record = self.invoke(lane, self.event(), Call::Steps { key, steps });
         let key = partition_key(&self.container, key);
         let outcome = match operation(&step) {
-            Ok(Operation::Read { target, condition }) => self.read(key, target, condition).await,
-            Ok(Operation::Write(mutation)) => self.write(key, mutation).await,
+            Ok(DocumentOperation::Read { target, condition }) => self.read(key, target, condition).await,
+            Ok(DocumentOperation::Write(mutation)) => self.write(key, mutation).await,
             Err(fault) => Err(fault),
         };
         let seen = outcome.and_then(|outcome| seen_of(&outcome));
@@ -193,7 +193,7 @@ impl Clients {
     }
 
     async fn write(&self, key: PartitionKey, mutation: Mutation) -> Result<Outcome, Fault> {
-        let keyed = Keyed::new(&self.container, Some(key), Operation::Write(mutation))?;
+        let keyed = Keyed::new(&self.container, Some(key), DocumentOperation::Write(mutation))?;
         let pass = self.engine.access().write(&self.principal, keyed)?;
         let receipt = self.engine.write(pass).await?;
         Ok(receipt.outcome)
@@ -279,8 +279,8 @@ fn seen_of(outcome: &Outcome) -> Result<Seen, Fault> {
 }
 
 /// Converts a step into the product's type.
-fn operation(step: &Step) -> Result<Operation, Fault> {
-    Ok(Operation::Write(match step {
+fn operation(step: &Step) -> Result<DocumentOperation, Fault> {
+    Ok(DocumentOperation::Write(match step {
         Step::Create { body } => Mutation::Create { item: item(body)?, condition: Condition::None },
         Step::Upsert { body, precondition } => {
             Mutation::Upsert { item: item(body)?, condition: condition(precondition) }
@@ -297,7 +297,10 @@ fn operation(step: &Step) -> Result<Operation, Fault> {
             Mutation::Delete { target: target(selector)?, condition: condition(precondition) }
         }
         Step::Read { selector, precondition } => {
-            return Ok(Operation::Read { target: target(selector)?, condition: condition(precondition) });
+            return Ok(DocumentOperation::Read {
+                target: target(selector)?,
+                condition: condition(precondition),
+            });
         }
     }))
 }

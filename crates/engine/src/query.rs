@@ -2,7 +2,7 @@
 //!
 //! Does not know query text: an API lowers its language to [`plan::query::Query`].
 
-use crate::access::{Principal, QueryPass};
+use crate::authorisation::{Principal, QueryPass};
 use crate::catalog::Container;
 use crate::engine::Engine;
 use crate::feed::{Scope, bounds, scope_context};

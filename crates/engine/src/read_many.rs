@@ -1,6 +1,6 @@
 //! Reads many documents by their keys in one request: grouped by partition, each partition read in one state.
 
-use crate::access::DocumentsPass;
+use crate::authorisation::DocumentsPass;
 use crate::catalog::Container;
 use crate::documents::DocumentAddress;
 use crate::engine::Engine;

@@ -5,7 +5,7 @@
 //! holds a body may wait for memory for its answer; no request that holds an answer waits for a body, so waiting always
 //! ends. Wire formats are not known here.
 
-use crate::access::Principal;
+use crate::authorisation::Principal;
 use model::LimitFault;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

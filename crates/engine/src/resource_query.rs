@@ -3,7 +3,7 @@
 //! There are few of them and all are in memory, so a query evaluates each. The caller has read the resources with a
 //! pass; computing over them needs no other. The wire form of resources is not known here: an API passes values.
 
-use crate::access::Principal;
+use crate::authorisation::Principal;
 use crate::catalog::{Page, PageRequest};
 use crate::engine::Engine;
 use eval::{Budget, Context, Deadline, DocumentRow};

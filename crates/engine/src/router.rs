@@ -5,7 +5,7 @@
 //! moved. Then the request is routed again by the newest map of the container, a limited number of times. A write is
 //! repeated only if the partition returned it; a write whose outcome is unknown is never repeated.
 
-use crate::access::CatalogPass;
+use crate::authorisation::CatalogPass;
 use crate::catalog::{Container, PartitionMap};
 use crate::engine::Engine;
 use crate::join::join_all;
@@ -18,7 +18,7 @@ use model::{
 };
 use partition::index::IndexFinding;
 use partition::{PhysicalPartition, RecordPage, RecordScan, Unexecuted};
-use plan::{Condition, LogicalKey, Operation, Outcome, Returned, StepFault, Target, Transaction};
+use plan::{Condition, DocumentOperation, LogicalKey, Outcome, Returned, StepFault, Target, Transaction};
 use std::sync::Arc;
 
 /// Maximum number of times that a request is routed.
@@ -152,7 +152,7 @@ impl Engine {
         &self,
         container: &Container,
         key: LogicalKey,
-        operations: Vec<Operation>,
+        operations: Vec<DocumentOperation>,
         returned: Returned,
     ) -> Result<(Result<Executed, RefusedStep>, Routed), Fault> {
         let mut attempts = Attempts::default();

@@ -6,7 +6,7 @@ use plan::query::Order;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use crate::access::{self, AccessPath};
+use crate::access_path::{self, AccessPath};
 use crate::program::{Input, Layer, Program, Shape};
 use crate::task::{OpenPart, Part};
 
@@ -30,7 +30,8 @@ pub async fn explain(
         }
         match layer.input {
             Input::Documents => {
-                let paths = access::choose(layer, &open, access::goal(program, index, items_max)).await?;
+                let paths =
+                    access_path::choose(layer, &open, access_path::goal(program, index, items_max)).await?;
                 for (open, path) in open.iter().zip(&paths) {
                     write_path(&mut text, (open, path), paths.len());
                 }

@@ -6,7 +6,7 @@ use plan::StoredDocument;
 use std::time::Duration;
 use value::{Decoded, Value, ValueRef, WALK_DEPTH_MAX};
 
-use crate::access::PathKind;
+use crate::access_path::PathKind;
 use crate::task::OpenPart;
 
 /// A row of a result.

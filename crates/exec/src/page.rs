@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::access::{self, AccessPath, Ordering, PathKind, Way};
+use crate::access_path::{self, AccessPath, Ordering, PathKind, Way};
 use crate::assembly::Assembly;
 use crate::collect::Wish;
 use crate::fault::query_fault;
@@ -159,7 +159,7 @@ impl Work {
         let [inner @ .., last] = &program.layers[..] else {
             return Ok(());
         };
-        if inner.is_empty() && access::comes_by_number(last) {
+        if inner.is_empty() && access_path::comes_by_number(last) {
             return self.ranges(last, parts).await;
         }
         let mut open = Vec::new();
@@ -205,7 +205,7 @@ impl Work {
         parts: &[Arc<OpenPart>],
     ) -> Result<Option<Vec<Stream>>, Fault> {
         let wanted = (self.assembly.room() as u64).saturating_add(self.assembly.offset());
-        let paths = match access::in_order(layer, parts, wanted).await? {
+        let paths = match access_path::in_order(layer, parts, wanted).await? {
             Ordering::Walk(paths) => {
                 self.metrics.path = Some(PathKind::Ordered);
                 paths

@@ -5,7 +5,7 @@ use plan::StoredDocument;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::access::Codes;
+use crate::access_path::Codes;
 use crate::found::QueryMetrics;
 use crate::program::Check;
 use crate::task::OpenPart;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use value::{Value, ValueRef};
 
-use crate::access::{self, AccessPath, Covering, Walk, Way};
+use crate::access_path::{self, AccessPath, Covering, Walk, Way};
 use crate::bounded::{self, PartWork};
 use crate::collect::{Collector, Wish};
 use crate::fault::query_fault;
@@ -81,7 +81,7 @@ async fn collect(
     let mut path = chosen(layer, &open, covering, &mut metrics).await?;
     if let Way::Covered(covered, filter) = &path.way {
         let part = (&*task, &context, &*open);
-        let collected = access::by_index(part, covered, filter.as_ref(), &wish, &mut metrics).await?;
+        let collected = access_path::by_index(part, covered, filter.as_ref(), &wish, &mut metrics).await?;
         if let Some(collector) = collected {
             return Ok((collector, metrics));
         }
@@ -106,7 +106,7 @@ async fn chosen<'l>(
     metrics: &mut QueryMetrics,
 ) -> Result<AccessPath<'l>, Fault> {
     let begun = Instant::now();
-    let path = access::all(layer, open, covering).await?;
+    let path = access_path::all(layer, open, covering).await?;
     metrics.path = metrics.path.or(Some(path.way.kind()));
     metrics.index_time += begun.elapsed();
     Ok(path)

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::access::{self, NumberWalk, OrderedRequest, OrderedWalk, Way, is_scan_cheaper};
+use crate::access_path::{self, NumberWalk, OrderedRequest, OrderedWalk, Way, is_scan_cheaper};
 use crate::collect::Wish;
 use crate::fault::query_fault;
 use crate::found::{Found, FoundRow, QueryMetrics};
@@ -219,7 +219,7 @@ impl Stream {
     ) -> Result<State, Fault> {
         let first = self.first_number();
         let begun = Instant::now();
-        let path = access::by_number(layer, &open).await?;
+        let path = access_path::by_number(layer, &open).await?;
         metrics.path = metrics.path.or(Some(path.way.kind()));
         self.scans_after = path.scans_after;
         let named = match path.way {

@@ -9,7 +9,7 @@ use partition::index::{Documents, IndexReader, Lookup};
 use std::sync::Arc;
 use tokio::sync::OnceCell;
 
-use crate::access::{SharedFilter, SharedNeedles, Statistics};
+use crate::access_path::{SharedFilter, SharedNeedles, Statistics};
 use crate::fault::query_fault;
 use crate::program::{Layer, Program};
 use crate::source::PartSource;

@@ -12,7 +12,7 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use crate::backend::{DiskSpace, StoreMemory};
-use crate::batch::{Durability, OWN_SPACE, Operation, Space};
+use crate::batch::{Durability, OWN_SPACE, RowChange, Space};
 use crate::fault::{Cause, ReadFault};
 use crate::rows::RowStore;
 use crate::view::{Chunk, ChunkBuilder, Direction, Parts, Scan};
@@ -165,14 +165,14 @@ impl RowStore for Memory {
         Ok(builder.finish())
     }
 
-    async fn commit(&self, batches: Vec<Vec<Operation>>, _durability: Durability) -> Result<(), Cause> {
+    async fn commit(&self, batches: Vec<Vec<RowChange>>, _durability: Durability) -> Result<(), Cause> {
         let mut state = self.write();
         if state.closed {
             return Err(Cause::new("the store is closed"));
         }
         state.sequence += 1;
-        for operation in batches.into_iter().flatten() {
-            state.apply(operation);
+        for change in batches.into_iter().flatten() {
+            state.apply(change);
         }
         let oldest_seen = self.points.oldest().unwrap_or(state.sequence);
         state.drop_stale(oldest_seen);
@@ -190,7 +190,7 @@ impl RowStore for Memory {
     fn maintain(&self) {}
 
     async fn ingest(&self, space: Space, rows: Vec<(Bytes, Bytes)>) -> Result<(), Cause> {
-        let put = |(key, value)| Operation { space, key, value: Some(value) };
+        let put = |(key, value)| RowChange { space, key, value: Some(value) };
         self.commit(vec![rows.into_iter().map(put).collect()], Durability::Sync).await
     }
 
@@ -233,12 +233,12 @@ impl State {
         }
     }
 
-    /// Applies one operation. Unknown spaces are refused earlier.
-    fn apply(&mut self, operation: Operation) {
-        let index = self.index(operation.space);
-        debug_assert!(index.is_some(), "space {:?} should have been refused", operation.space);
+    /// Applies one change. Unknown spaces are refused earlier.
+    fn apply(&mut self, change: RowChange) {
+        let index = self.index(change.space);
+        debug_assert!(index.is_some(), "space {:?} should have been refused", change.space);
         if let Some(index) = index {
-            self.apply_at(index, operation.key, operation.value);
+            self.apply_at(index, change.key, change.value);
         }
     }
 

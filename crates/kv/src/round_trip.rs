@@ -223,10 +223,10 @@ impl Remote {
         self.check_open()?;
         let mut group = [candidate];
         let mut validator = BatchValidator::new(&self.rows, self.space_count, None, &group);
-        let operations =
+        let changes =
             group.iter_mut().map(|candidate| validator.admit(candidate)).collect::<Result<Vec<_>, _>>()?;
         // Memory answers without waiting.
-        let committed = block_on(self.rows.commit(operations, Durability::Sync));
+        let committed = block_on(self.rows.commit(changes, Durability::Sync));
         committed.map_err(|cause| CommitFault::Poisoned { cause })?;
         let point = block_on(self.rows.point()).map_err(CommitFault::Unreadable)?;
         Ok(View::remote(RemotePoint { remote: Arc::clone(self), point }))

@@ -15,7 +15,9 @@ use engine::{
 };
 use model::limits::PAGE_ITEMS_DEFAULT;
 use model::{Fault, KeyComponent, PartitionKey};
-use plan::{Condition, Item, Mutation, Operation, Outcome, Returned, StoredDocument, Target, WhenAbsent};
+use plan::{
+    Condition, DocumentOperation, Item, Mutation, Outcome, Returned, StoredDocument, Target, WhenAbsent,
+};
 use std::sync::Arc;
 use thiserror::Error;
 use value::{Document, Value, ValueRef};
@@ -97,7 +99,11 @@ impl Session {
         }
     }
 
-    async fn write(&self, key: Option<PartitionKey>, operation: Operation) -> Result<String, LineFault> {
+    async fn write(
+        &self,
+        key: Option<PartitionKey>,
+        operation: DocumentOperation,
+    ) -> Result<String, LineFault> {
         let keyed = Keyed::new(&self.container, key, operation)?;
         let pass = self.engine.access().write(&self.principal, keyed)?;
         Ok(format!("{}ok\n", shown(&self.engine.write(pass).await?.outcome)))
@@ -181,7 +187,7 @@ fn json(text: &str) -> Result<Value, LineFault> {
     Value::from_json(text.as_bytes()).map_err(|_| LineFault::Form("not JSON"))
 }
 
-fn step(name: &str, argument: ValueRef<'_>) -> Result<Operation, LineFault> {
+fn step(name: &str, argument: ValueRef<'_>) -> Result<DocumentOperation, LineFault> {
     let item = || {
         let document = Document::from_value_ref(argument).map_err(|_| LineFault::Form("not an object"))?;
         Ok::<Item, LineFault>(Item::new(document)?)
@@ -189,10 +195,12 @@ fn step(name: &str, argument: ValueRef<'_>) -> Result<Operation, LineFault> {
     let target = || argument.as_str().map(|id| Target::Id(id.to_owned())).ok_or(LineFault::Form("not an id"));
     let condition = Condition::None;
     Ok(match name {
-        "create" => Operation::Write(Mutation::Create { item: item()?, condition }),
-        "merge" => Operation::Write(Mutation::Merge { item: item()?, condition, absent: WhenAbsent::Create }),
-        "delete" => Operation::Write(Mutation::Delete { target: target()?, condition }),
-        "read" => Operation::Read { target: target()?, condition },
+        "create" => DocumentOperation::Write(Mutation::Create { item: item()?, condition }),
+        "merge" => {
+            DocumentOperation::Write(Mutation::Merge { item: item()?, condition, absent: WhenAbsent::Create })
+        }
+        "delete" => DocumentOperation::Write(Mutation::Delete { target: target()?, condition }),
+        "read" => DocumentOperation::Read { target: target()?, condition },
         _ => return Err(LineFault::Form("the step is unknown")),
     })
 }

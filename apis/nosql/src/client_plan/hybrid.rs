@@ -212,7 +212,7 @@ fn component(
     };
     if let Some(rows) = rows {
         let number = Number::Integer(i64::try_from(rows).unwrap_or(i64::MAX));
-        let count = Count { value: CountValue::Number(number), place: sql::Place::default() };
+        let count = Count { value: CountValue::Number(number), span: sql::Span::default() };
         if skip.is_some() {
             (plan.offset, plan.limit) = (Some(0), Some(rows));
             text.offset_limit = Some(OffsetLimit { offset: Count::of(0), limit: count });

@@ -149,8 +149,8 @@ pub(crate) enum Unmergeable {
 }
 
 impl Unmergeable {
-    fn count(fault: FaultKind, place: sql::Place) -> Unmergeable {
-        Unmergeable::Count(SqlFaults::from(SqlFault { kind: fault, place }))
+    fn count(fault: FaultKind, span: sql::Span) -> Unmergeable {
+        Unmergeable::Count(SqlFaults::from(SqlFault { kind: fault, span }))
     }
 }
 

@@ -149,7 +149,7 @@ pub(crate) fn text_errors(faults: &SqlFaults) -> String {
     let errors = faults.0.iter().map(|fault| {
         serde_json::json!({
             "severity": "Error",
-            "location": { "start": fault.place.start, "end": fault.place.end },
+            "location": { "start": fault.span.start, "end": fault.span.end },
             "code": code(&fault.kind),
             "message": shortened(sentence(&fault.kind), TEXT_ERROR_CHARS_MAX),
         })
@@ -193,7 +193,7 @@ mod tests {
     fn errors_of_a_query_are_json_inside_the_message() {
         let error = |near: &str| sql::SqlFault {
             kind: sql::FaultKind::Syntax { near: near.to_owned() },
-            place: sql::Place { start: 7, end: 9 },
+            span: sql::Span { start: 7, end: 9 },
         };
         let faults = SqlFaults(vec![error("x"), error(&"é".repeat(100_000))]);
         let message = message(NosqlQueryFault::Text(faults));

@@ -12,7 +12,7 @@ use engine::{Action, Container, Keyed, StepReceipt, WritePass};
 use http::StatusCode;
 use model::limits::BATCH_ANSWER_BYTES_MAX;
 use model::{Charge, EffectiveRange, Fault, LimitFault, MissingFault, PartitionKey, PartitionOrdinal};
-use plan::{Mutation, Operation, Outcome};
+use plan::{DocumentOperation, Mutation, Outcome};
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let container = call.owner(path, Action::ReadDocument)?.resource;
@@ -58,7 +58,9 @@ fn prepare<'a>(
     // A document contains its key.
     let tells_key = matches!(
         operation,
-        Operation::Write(Mutation::Create { .. } | Mutation::Upsert { .. } | Mutation::Replace { .. })
+        DocumentOperation::Write(
+            Mutation::Create { .. } | Mutation::Upsert { .. } | Mutation::Replace { .. }
+        )
     );
     let key = match own.or_else(|| shared.cloned()) {
         None if !tells_key => implied_key(container),

@@ -72,7 +72,7 @@ use crate::wire::{definition, headers, names};
 use bytes::Bytes;
 use engine::{
     Action, Addressed, AdminPass, CatalogPass, Container, Creation, Database, Engine, Guarded, Keyed,
-    LARGE_TEXT_BYTES, MemoryHolder, PageRequest, Place, Principal, WritePass,
+    LARGE_TEXT_BYTES, MemoryHolder, PageRequest, Principal, Resource, WritePass,
 };
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
@@ -171,9 +171,9 @@ impl Call<'_> {
         &self.parts.headers
     }
 
-    /// Refuses a caller that may not do `action` at `place`.
-    fn authorise(&self, action: Action, place: Place<'_>) -> Result<(), AccessFault> {
-        self.engine.access().authorise(&self.principal, action, place)
+    /// Refuses a caller that may not do `action` at `resource`.
+    fn authorise(&self, action: Action, resource: Resource<'_>) -> Result<(), AccessFault> {
+        self.engine.access().authorise(&self.principal, action, resource)
     }
 
     /// Permission to read a resource of the catalog.

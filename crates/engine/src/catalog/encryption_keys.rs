@@ -3,7 +3,7 @@
 use super::entries::{Database, Page, PageRequest};
 use super::shelf::Entry;
 use super::small::{Creation, Wanted};
-use crate::access::{AdminPass, CatalogPass, check_parent};
+use crate::authorisation::{AdminPass, CatalogPass, check_parent};
 use crate::engine::Engine;
 use model::{ClientEncryptionKeyDefinition, Fault, MissingFault, RequestFault, Rid};
 use plan::Condition;

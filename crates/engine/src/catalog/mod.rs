@@ -30,7 +30,7 @@ pub(crate) use state::{Catalog, CatalogState, Dropped};
 pub use usage::ContainerUsage;
 pub use users::User;
 
-use crate::access::{Account, Action, AdminPass, CatalogPass, Place, Principal, Reach, Sought};
+use crate::authorisation::{Account, Action, AdminPass, CatalogPass, Principal, Reach, Resource, Sought};
 use crate::engine::Engine;
 use entries::ContainerParts;
 use model::{
@@ -57,7 +57,7 @@ impl Engine {
         let found = state.find_database(segment).map(|found| Arc::clone(found.resource));
         let found = found.ok_or_else(|| MissingFault::Resource.into());
         let sought = Sought { database: segment, container: None };
-        self.access.reveal(principal, action, sought, found, |database| Place::Database(database))
+        self.access.reveal(principal, action, sought, found, |database| Resource::Database(database))
     }
 
     /// Finds a container by names, or else by RIDs, for a caller who may know of it and wants to perform `action` on
@@ -77,8 +77,9 @@ impl Engine {
                 .find_container(database.resource, container)
                 .ok_or_else(|| MissingFault::Resource.into()),
         };
-        self.access
-            .reveal(principal, action, sought, found, |found| Place::Container(&found.resource, Reach::Whole))
+        self.access.reveal(principal, action, sought, found, |found| {
+            Resource::Container(&found.resource, Reach::Whole)
+        })
     }
 
     /// Creates a database.

@@ -3,7 +3,7 @@
 use super::check;
 use super::entries::{Offer, Page, PageRequest};
 use super::state::CatalogState;
-use crate::access::{Account, AdminPass, CatalogPass};
+use crate::authorisation::{Account, AdminPass, CatalogPass};
 use crate::engine::Engine;
 use model::{Fault, MissingFault, Rid, ThroughputChange, ThroughputFloor};
 use plan::Condition;

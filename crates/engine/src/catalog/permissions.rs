@@ -6,7 +6,7 @@ use super::shelf::Entry;
 use super::small::{Creation, Wanted, Written};
 use super::state::CatalogState;
 use super::users::User;
-use crate::access::{AdminPass, CatalogPass, Grant, GrantScope, Named, Permissions, check_parent};
+use crate::authorisation::{AdminPass, CatalogPass, Grant, GrantScope, Named, Permissions, check_parent};
 use crate::engine::Engine;
 use model::{
     ConflictFault, Fault, KeyComponent, MissingFault, PermissionDefinition, RequestFault, Rid, ScriptKind,

@@ -4,7 +4,7 @@ use super::change::script_shelf;
 use super::entries::{Container, Page, PageRequest};
 use super::shelf::Entry;
 use super::small::{Creation, Wanted, Written};
-use crate::access::{AdminPass, CatalogPass, ExecutePass, Scripts};
+use crate::authorisation::{AdminPass, CatalogPass, ExecutePass, Scripts};
 use crate::engine::Engine;
 use model::{Fault, LimitFault, MissingFault, RequestFault, Rid, ScriptDefinition, ScriptKind};
 use plan::Condition;

@@ -5,7 +5,7 @@ use super::entries::{Addressed, Container, Database, Offer, PartitionMap, Stamp}
 use super::permissions::Permission;
 use super::rows::{self, MetaRow, StoreSecrets};
 use super::shelf::{DefinitionCode, Shelf};
-use crate::access::Grant;
+use crate::authorisation::Grant;
 use crate::engine::Engine;
 use arc_swap::ArcSwap;
 use kv::{Batch, Durability, Store};

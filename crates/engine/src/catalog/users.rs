@@ -3,7 +3,7 @@
 use super::entries::{Page, PageRequest};
 use super::shelf::Entry;
 use super::small::{Creation, Wanted, Written};
-use crate::access::{AdminPass, CatalogPass, Users, check_parent};
+use crate::authorisation::{AdminPass, CatalogPass, Users, check_parent};
 use crate::engine::Engine;
 use model::{Fault, MissingFault, Rid};
 use plan::Condition;

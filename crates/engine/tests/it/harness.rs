@@ -12,7 +12,7 @@ use model::{
 };
 use partition::index::IndexFinding;
 use partition::keyspace::SPACES;
-use plan::{Condition, Item, Mutation, Operation, Outcome, StoredDocument, Target};
+use plan::{Condition, DocumentOperation, Item, Mutation, Outcome, StoredDocument, Target};
 use sha2::Sha256;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -212,12 +212,13 @@ impl Harness {
         mutation: Mutation,
     ) -> Result<WriteReceipt, Fault> {
         let key = key(container, r#"["a"]"#);
-        let keyed = Keyed::new(container, Some(key), Operation::Write(mutation))?;
+        let keyed = Keyed::new(container, Some(key), DocumentOperation::Write(mutation))?;
         self.engine.write(self.write_pass(keyed)).await
     }
 
     pub(crate) async fn create(&self, container: &Container, json: &str) -> Result<StoredDocument, Fault> {
-        let operation = Operation::Write(Mutation::Create { item: item(json), condition: Condition::None });
+        let operation =
+            DocumentOperation::Write(Mutation::Create { item: item(json), condition: Condition::None });
         let keyed = Keyed::new(container, None, operation)?;
         self.engine.write(self.write_pass(keyed)).await.map(|receipt| stored(receipt.outcome))
     }

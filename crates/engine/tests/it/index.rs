@@ -8,7 +8,7 @@ use model::ContainerDraft;
 use model::policy::{CompositeIndex, ComputedProperty, IndexingPolicy, SpatialIndex};
 use partition::index::IndexOptions;
 use partition::keyspace::SPACES;
-use plan::{Condition, Mutation, Operation};
+use plan::{Condition, DocumentOperation, Mutation};
 use serde_json::json;
 use std::sync::Arc;
 use tokio::task::JoinSet;
@@ -31,7 +31,7 @@ async fn open(store: &Store, index: IndexOptions) -> Harness {
 async fn put(harness: &Harness, container: &Container, number: usize) {
     let text = json!({ "id": number.to_string(), "pk": format!("k{}", number % 40), "n": number % 10 });
     let mutation = Mutation::Upsert { item: item(&text.to_string()), condition: Condition::None };
-    let keyed = Keyed::new(container, None, Operation::Write(mutation)).unwrap();
+    let keyed = Keyed::new(container, None, DocumentOperation::Write(mutation)).unwrap();
     harness.engine.write(harness.write_pass(keyed)).await.unwrap();
 }
 
@@ -136,7 +136,7 @@ async fn geometries_and_computed_values_are_verified() {
         };
         let text = json!({ "id": number.to_string(), "pk": format!("k{}", number % 40), "n": number % 10, "at": geometry });
         let mutation = Mutation::Upsert { item: item(&text.to_string()), condition: Condition::None };
-        let keyed = Keyed::new(container, None, Operation::Write(mutation)).unwrap();
+        let keyed = Keyed::new(container, None, DocumentOperation::Write(mutation)).unwrap();
         harness.engine.write(harness.write_pass(keyed)).await.unwrap();
     };
     for (factor, first) in [(10, 0), (20, 200), (30, 400)] {

@@ -140,7 +140,8 @@ async fn a_continuation_survives_a_restart_and_changes() {
         let number: u32 = id.parse().unwrap();
         let delete = Mutation::Delete { target: Target::Id(id), condition: Condition::None };
         let header = key(&container, &format!(r#"["{}"]"#, number % 7));
-        let keyed = engine::Keyed::new(&container, Some(header), plan::Operation::Write(delete)).unwrap();
+        let keyed =
+            engine::Keyed::new(&container, Some(header), plan::DocumentOperation::Write(delete)).unwrap();
         harness.engine.write(harness.write_pass(keyed)).await.unwrap();
         (page.rows.iter().map(row).collect::<Vec<_>>(), page.continuation)
     };

@@ -3,7 +3,7 @@
 use crate::harness::{Harness, KEY, TestAmbient};
 use engine::{
     AccountKey, Action, CatalogPass, Container, Creation, KeyName, PageRequest, Permission, PermissionPart,
-    PermissionResource, Permissions, Place, Principal, Reach, Script, Scripts, Users, WantedPermission,
+    PermissionResource, Permissions, Principal, Reach, Resource, Script, Scripts, Users, WantedPermission,
 };
 use kv::{CommitMode, Direction, ScanLimit, Store};
 use model::{
@@ -88,8 +88,8 @@ async fn rows(store: &Store) -> Vec<usize> {
 
 fn may_read(harness: &Harness, principal: &Principal, container: &Container, key: &str) -> bool {
     let key = crate::harness::key(container, key);
-    let place = Place::Container(container, Reach::LogicalPartition(&key));
-    harness.engine.access().authorise(principal, Action::ListDocuments, place).is_ok()
+    let resource = Resource::Container(container, Reach::LogicalPartition(&key));
+    harness.engine.access().authorise(principal, Action::ListDocuments, resource).is_ok()
 }
 
 #[tokio::test]

@@ -16,7 +16,7 @@ use plan::query::{Order, SortKey};
 use std::sync::Arc;
 use value::PropertyPath;
 
-use crate::access::{self, AccessPath, Use};
+use crate::access_path::{self, AccessPath, Use};
 use crate::program::{Input, Layer, Program, Shape};
 use crate::task::{OpenPart, Part, PartScope};
 use shape::{Compared, compared};
@@ -92,8 +92,8 @@ pub async fn index_use(
         return Ok(IndexUse::default());
     };
     let mut found = IndexUse::default();
-    let goal = access::goal(program, 0, 1);
-    let paths = access::choose(layer, std::slice::from_ref(&open), goal).await?;
+    let goal = access_path::goal(program, 0, 1);
+    let paths = access_path::choose(layer, std::slice::from_ref(&open), goal).await?;
     for used in paths.iter().flat_map(AccessPath::uses) {
         match used {
             Use::Filter(lookup) => add_asked(lookup, Impact::High, LOOKUP_LEVELS_MAX, &mut found.used),

@@ -20,8 +20,8 @@ use partition::{
 };
 use plan::query::Query;
 use plan::{
-    Condition, Item, LogicalKey, Mutation, Operation, Returned, StoredDocument, SystemProperties, Target,
-    Transaction,
+    Condition, DocumentOperation, Item, LogicalKey, Mutation, Returned, StoredDocument, SystemProperties,
+    Target, Transaction,
 };
 use serde_json::{Value as Json, json};
 use std::sync::Arc;
@@ -177,7 +177,7 @@ impl House {
     pub(crate) async fn put(&self, json: &str) {
         let item = Item::new(Document::from_json(json.as_bytes()).unwrap()).unwrap();
         let (key, partition) = self.route(item.id());
-        let operation = Operation::Write(Mutation::Upsert { item, condition: Condition::None });
+        let operation = DocumentOperation::Write(Mutation::Upsert { item, condition: Condition::None });
         partition
             .execute(Transaction { key, operations: vec![operation], returned: Returned::All })
             .await
@@ -189,7 +189,7 @@ impl House {
         let (key, partition) = self.route(partition_key);
         let operation = |json: &String| {
             let item = Item::new(Document::from_json(json.as_bytes()).unwrap()).unwrap();
-            Operation::Write(Mutation::Upsert { item, condition: Condition::None })
+            DocumentOperation::Write(Mutation::Upsert { item, condition: Condition::None })
         };
         let operations = documents.iter().map(operation).collect();
         partition.execute(Transaction { key, operations, returned: Returned::Reads }).await.unwrap();
@@ -250,7 +250,7 @@ impl House {
     pub(crate) async fn delete_in(&self, partition_key: &str, id: &str) {
         let (key, partition) = self.route(partition_key);
         let mutation = Mutation::Delete { target: Target::Id(id.to_owned()), condition: Condition::None };
-        let operations = vec![Operation::Write(mutation)];
+        let operations = vec![DocumentOperation::Write(mutation)];
         partition.execute(Transaction { key, operations, returned: Returned::All }).await.unwrap();
     }
 
@@ -258,7 +258,7 @@ impl House {
     pub(crate) async fn delete_if_there(&self, id: &str) {
         let (key, partition) = self.route(id);
         let mutation = Mutation::Delete { target: Target::Id(id.to_owned()), condition: Condition::None };
-        let operations = vec![Operation::Write(mutation)];
+        let operations = vec![DocumentOperation::Write(mutation)];
         let done = partition.execute(Transaction { key, operations, returned: Returned::All }).await;
         assert!(done.is_ok() || matches!(done.unwrap_err().fault, Fault::Missing(_)));
     }

@@ -193,7 +193,7 @@ impl Queue {
 fn is_enough(batches: &VecDeque<Submission>) -> bool {
     let mut rows = 0;
     batches.iter().any(|submission| {
-        rows += submission.batch.operations.len();
+        rows += submission.batch.changes.len();
         rows >= GROUP_ROWS_ENOUGH
     })
 }

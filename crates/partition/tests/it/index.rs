@@ -16,7 +16,9 @@ use partition::{
     ContainerShape, CurrentShape, PartitionEnvironment, PartitionMetrics, PartitionSpec, PhysicalPartition,
     RecordCache, STEPS_MAX, new_partition_rows,
 };
-use plan::{Condition, Item, LogicalKey, Mutation, Operation, Returned, StepFault, Target, Transaction};
+use plan::{
+    Condition, DocumentOperation, Item, LogicalKey, Mutation, Returned, StepFault, Target, Transaction,
+};
 use serde_json::json;
 use std::sync::Arc;
 use value::Document;
@@ -116,7 +118,7 @@ impl IndexFixture {
     async fn run(&self, mutation: Mutation) -> Result<(), StepFault> {
         let transaction = Transaction {
             key: self.key.clone(),
-            operations: vec![Operation::Write(mutation)],
+            operations: vec![DocumentOperation::Write(mutation)],
             returned: Returned::All,
         };
         self.partition.execute(transaction).await.map(drop)
@@ -554,7 +556,7 @@ async fn a_large_transaction_is_found_again_after_a_restart() {
     let upsert = |id: usize| {
         let text = format!(r#"{{"id":"{id}","pk":"a","v":1}}"#);
         let item = Item::new(Document::from_json(text.as_bytes()).unwrap()).unwrap();
-        Operation::Write(Mutation::Upsert { item, condition: Condition::None })
+        DocumentOperation::Write(Mutation::Upsert { item, condition: Condition::None })
     };
     let operations = (0..COUNT).map(upsert).collect();
     let transaction = Transaction { key: fixture.key.clone(), operations, returned: Returned::Reads };

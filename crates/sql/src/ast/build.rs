@@ -4,13 +4,13 @@ use super::{
     Collection, Count, CountValue, Expression, ExpressionKind, From, Number, Query, Select, SelectItem,
     SelectList, Source,
 };
-use crate::Place;
+use crate::Span;
 use plan::query::UnaryOperator;
 
 impl Expression {
-    /// An expression without a place in a text.
+    /// An expression without a span in a text.
     pub fn new(kind: ExpressionKind) -> Expression {
-        Expression { kind, place: Place::default() }
+        Expression { kind, span: Span::default() }
     }
 
     /// The name of a source.
@@ -89,18 +89,18 @@ impl Count {
     /// A constant count.
     pub fn of(count: u32) -> Count {
         let value = CountValue::Number(Number::Integer(i64::from(count)));
-        Count { value, place: Place::default() }
+        Count { value, span: Span::default() }
     }
 }
 
 impl Query {
     /// `SELECT …` over one source, the container, named `alias`.
     pub fn over_container(alias: impl Into<String>, list: SelectList) -> Query {
-        let place = Place::default();
-        let collection = Collection::Path { root: alias.into(), steps: Vec::new(), place };
-        let source = Source { collection, alias: None, elements: false, place };
+        let span = Span::default();
+        let collection = Collection::Path { root: alias.into(), steps: Vec::new(), span };
+        let source = Source { collection, alias: None, elements: false, span };
         Query {
-            select: Select { distinct: false, top: None, list, place },
+            select: Select { distinct: false, top: None, list, span },
             from: Some(From { sources: vec![source] }),
             filter: None,
             group_by: Vec::new(),

@@ -1,16 +1,16 @@
 //! Expressions as written. Chains of AND, OR and `||` and lists of IN are flat.
 
 use super::Query;
-use crate::Place;
+use crate::Span;
 use plan::query::{BinaryOperator, SubqueryKind, UnaryOperator};
 
-/// An expression and its place in the text.
+/// An expression and its span in the text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
     /// The kind, with its operands.
     pub kind: ExpressionKind,
-    /// Its place in the text.
-    pub place: Place,
+    /// Its span in the text.
+    pub span: Span,
 }
 
 /// A number; integers are exact up to 64 bits.

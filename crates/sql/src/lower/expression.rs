@@ -3,7 +3,7 @@
 use super::scope::Resolved;
 use super::{Lowering, Role, constant};
 use crate::ast::{self, ExpressionKind, Number};
-use crate::fault::{FaultKind, Place};
+use crate::fault::{FaultKind, Span};
 use plan::query::{Expression, LikePattern, SubqueryKind, UnaryOperator};
 use value::Value;
 
@@ -19,7 +19,7 @@ impl<'query> Lowering<'query> {
             ExpressionKind::Boolean(boolean) => Expression::Constant(Value::Bool(*boolean)),
             ExpressionKind::Number(number) => Expression::Constant(number_value(*number)),
             ExpressionKind::String(string) => Expression::Constant(Value::String(string.clone())),
-            ExpressionKind::Parameter(name) => self.parameter(name, written.place),
+            ExpressionKind::Parameter(name) => self.parameter(name, written.span),
             ExpressionKind::Name(_) | ExpressionKind::Member(..) | ExpressionKind::Index(..) => {
                 self.reference(written, written)
             }
@@ -53,12 +53,12 @@ impl<'query> Lowering<'query> {
                 Expression::Coalesce(first, Box::new(self.expression(second)))
             }
             ExpressionKind::Conditional(parts) => Expression::Conditional(self.three(parts)),
-            ExpressionKind::Call(name, arguments) => self.call(name, arguments, written.place),
-            ExpressionKind::UserCall(name, arguments) => self.user_call(name, arguments, written.place),
+            ExpressionKind::Call(name, arguments) => self.call(name, arguments, written.span),
+            ExpressionKind::UserCall(name, arguments) => self.user_call(name, arguments, written.span),
             ExpressionKind::Subquery(kind, query) => self.subquery(*kind, query),
             ExpressionKind::Placeholder(name) => {
                 let near = format!("{{{name}}}");
-                self.fault(FaultKind::Syntax { near }, written.place);
+                self.fault(FaultKind::Syntax { near }, written.span);
                 Expression::Undefined
             }
         }
@@ -73,11 +73,11 @@ impl<'query> Lowering<'query> {
         Box::new([self.expression(first), self.expression(second), self.expression(third)])
     }
 
-    fn parameter(&mut self, name: &str, place: Place) -> Expression {
+    fn parameter(&mut self, name: &str, span: Span) -> Expression {
         match self.parameters.get(name) {
             Some(value) => Expression::Constant(value.clone()),
             None => {
-                self.fault(FaultKind::MissingParameter { name: name.to_owned() }, place);
+                self.fault(FaultKind::MissingParameter { name: name.to_owned() }, span);
                 Expression::Undefined
             }
         }
@@ -89,7 +89,7 @@ impl<'query> Lowering<'query> {
             if let Resolved::Slot(slot) = self.resolve(name) {
                 return Expression::Slot(slot);
             }
-            self.refuse_name(name, written.place, whole);
+            self.refuse_name(name, written.span, whole);
             Expression::Undefined
         } else if let ExpressionKind::Member(base, name) = &written.kind {
             Expression::Member(Box::new(self.base(base, whole)), name.clone())

@@ -28,7 +28,7 @@ pub use group::{aggregate_kind, holds_aggregate};
 pub use select::output_names;
 
 use crate::ast;
-use crate::fault::{FaultKind, Place, SqlFault, SqlFaults};
+use crate::fault::{FaultKind, Span, SqlFault, SqlFaults};
 use crate::limits::FAULTS_MAX;
 use crate::parameters::Parameters;
 use plan::query::{Grouping, Query};
@@ -62,9 +62,9 @@ struct Lowering<'query> {
 }
 
 impl<'query> Lowering<'query> {
-    fn fault(&mut self, kind: FaultKind, place: Place) {
+    fn fault(&mut self, kind: FaultKind, span: Span) {
         if self.has_room() {
-            self.faults.push(SqlFault { kind, place });
+            self.faults.push(SqlFault { kind, span });
         }
     }
 
@@ -105,18 +105,18 @@ impl<'query> Lowering<'query> {
     fn refuse_in_subquery(&mut self, query: &ast::Query) {
         match &query.order_by {
             Some(ast::OrderBy::Keys(keys)) => {
-                let place = keys.first().map_or(query.select.place, |key| key.expression.place);
-                self.fault(FaultKind::OrderByInSubquery, place);
+                let span = keys.first().map_or(query.select.span, |key| key.expression.span);
+                self.fault(FaultKind::OrderByInSubquery, span);
             }
             // ORDER BY RANK has its own fault.
             Some(ast::OrderBy::Rank(_)) | None => {}
         }
         if let Some(top) = &query.select.top {
-            self.fault(FaultKind::TopInSubquery, top.place);
+            self.fault(FaultKind::TopInSubquery, top.span);
         }
         if let Some(offset_limit) = &query.offset_limit {
-            let place = offset_limit.offset.place.to(offset_limit.limit.place);
-            self.fault(FaultKind::OffsetLimitInSubquery, place);
+            let span = offset_limit.offset.span.to(offset_limit.limit.span);
+            self.fault(FaultKind::OffsetLimitInSubquery, span);
         }
     }
 }

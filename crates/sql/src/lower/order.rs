@@ -3,7 +3,7 @@
 use super::scope::Clause;
 use super::{Lowering, Role};
 use crate::ast::{self, Collection, OrderBy};
-use crate::fault::{FaultKind, Place, RankBar};
+use crate::fault::{FaultKind, RankBar, Span};
 use plan::query::{Expression, Function, Order, Ranking, SortKey, Source};
 use value::{PropertyPath, Value};
 
@@ -20,7 +20,7 @@ impl<'query> Lowering<'query> {
             Some(OrderBy::Keys(keys)) => {
                 self.frame().clause = Clause::OrderBy;
                 if let (Some(_), Some(first)) = (query.group_by.first(), keys.first()) {
-                    self.fault(FaultKind::OrderByWithGroupBy, first.expression.place);
+                    self.fault(FaultKind::OrderByWithGroupBy, first.expression.span);
                     return Order::None;
                 }
                 let keys = keys.iter().map(|key| self.sort_key(key, sources)).collect();
@@ -38,37 +38,37 @@ impl<'query> Lowering<'query> {
             _ if self.faults.len() > faults_before => {}
             SortTarget::Path(found) => path = Some(found),
             SortTarget::Distance => {}
-            SortTarget::Correlated => self.fault(FaultKind::OrderByCorrelated, key.expression.place),
-            SortTarget::Other => self.fault(FaultKind::OrderByExpression, key.expression.place),
+            SortTarget::Correlated => self.fault(FaultKind::OrderByCorrelated, key.expression.span),
+            SortTarget::Other => self.fault(FaultKind::OrderByExpression, key.expression.span),
         }
         SortKey { expression, path, descending: key.descending }
     }
 
     fn rank(&mut self, query: &'query ast::Query, role: Role, scores: &'query [ast::Expression]) -> Order {
-        let place = scores.first().map_or(query.select.place, |score| score.place);
+        let span = scores.first().map_or(query.select.span, |score| score.span);
         for bar in rank_bars(query, role) {
-            self.fault(FaultKind::RankWith { with: bar }, place);
+            self.fault(FaultKind::RankWith { with: bar }, span);
         }
         let [score] = scores else {
-            self.fault(FaultKind::RankExpression, place);
+            self.fault(FaultKind::RankExpression, span);
             return Order::None;
         };
         let faults_before = self.faults.len();
         let lowered = self.expression(score);
         if let Expression::Call(Function::Rrf, arguments) = lowered {
-            return self.fusion(arguments, score.place);
+            return self.fusion(arguments, score.span);
         }
         if let Expression::Call(Function::FullTextScore, _) = lowered {
             return Order::Rank(Ranking { scores: vec![lowered], weights: Vec::new() });
         }
         if self.faults.len() == faults_before {
-            self.fault(FaultKind::RankExpression, score.place);
+            self.fault(FaultKind::RankExpression, score.span);
         }
         Order::None
     }
 
     /// `RRF(score, score, …[, weights])`
-    fn fusion(&mut self, mut scores: Vec<Expression>, place: Place) -> Order {
+    fn fusion(&mut self, mut scores: Vec<Expression>, span: Span) -> Order {
         let weights = match scores.pop() {
             Some(Expression::Constant(weights)) => Some(weights),
             Some(score) => {
@@ -81,7 +81,7 @@ impl<'query> Lowering<'query> {
             matches!(score, Expression::Call(Function::FullTextScore | Function::VectorDistance, _))
         };
         if scores.is_empty() || !scores.iter().all(is_score) {
-            self.fault(FaultKind::RankExpression, place);
+            self.fault(FaultKind::RankExpression, span);
             return Order::None;
         }
         let weights = match weights {
@@ -91,7 +91,7 @@ impl<'query> Lowering<'query> {
         match weights {
             Some(weights) => Order::Rank(Ranking { scores, weights }),
             None => {
-                self.fault(FaultKind::RankWeights { scores: scores.len() }, place);
+                self.fault(FaultKind::RankWeights { scores: scores.len() }, span);
                 Order::None
             }
         }

@@ -2,7 +2,7 @@
 
 use super::Lowering;
 use crate::ast::Expression;
-use crate::fault::{FaultKind, Place};
+use crate::fault::{FaultKind, Span};
 use plan::query::{Aggregate, SlotId};
 
 /// A query whose clauses are being lowered.
@@ -93,15 +93,15 @@ impl Lowering<'_> {
     }
 
     /// Reports a name that cannot be referenced; `whole` is the path that starts with it.
-    pub(super) fn refuse_name(&mut self, name: &str, place: Place, whole: &Expression) {
+    pub(super) fn refuse_name(&mut self, name: &str, span: Span, whole: &Expression) {
         match self.resolve(name) {
             _ if !self.has_room() => {}
             Resolved::Grouped => {
                 let reference = crate::print_expression(whole);
-                self.fault(FaultKind::Ungrouped { reference }, whole.place);
+                self.fault(FaultKind::Ungrouped { reference }, whole.span);
             }
             Resolved::Unknown | Resolved::Slot(_) => {
-                self.fault(FaultKind::UnknownIdentifier { name: name.to_owned() }, place);
+                self.fault(FaultKind::UnknownIdentifier { name: name.to_owned() }, span);
             }
         }
     }

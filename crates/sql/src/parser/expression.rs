@@ -99,8 +99,8 @@ impl Parser<'_> {
         };
         self.take();
         let operand = self.operators(power)?;
-        let place = start.place.to(operand.expression.place);
-        self.node(ExpressionKind::Unary(operator, operand.expression), place, operand.height)
+        let span = start.span.to(operand.expression.span);
+        self.node(ExpressionKind::Unary(operator, operand.expression), span, operand.height)
     }
 
     /// The next operator, not consumed.
@@ -159,10 +159,10 @@ impl Parser<'_> {
             Infix::Coalesce => {
                 self.take();
                 let right = self.operators(Power::Or)?;
-                let place = left.expression.place.to(right.expression.place);
+                let span = left.expression.span.to(right.expression.span);
                 let height = left.height.max(right.height);
                 let kind = ExpressionKind::Coalesce(left.expression, right.expression);
-                self.node(kind, place, height)
+                self.node(kind, span, height)
             }
             Infix::Conditional => self.conditional(left),
         }
@@ -171,10 +171,10 @@ impl Parser<'_> {
     fn binary(&mut self, left: Node, operator: BinaryOperator) -> Parsed<Node> {
         self.take();
         let right = self.operators(tighter(operator))?;
-        let place = left.expression.place.to(right.expression.place);
+        let span = left.expression.span.to(right.expression.span);
         let height = left.height.max(right.height);
         let kind = ExpressionKind::Binary(operator, left.expression, right.expression);
-        self.node(kind, place, height)
+        self.node(kind, span, height)
     }
 
     fn chain(&mut self, first: Node, chain: Chain) -> Parsed<Node> {
@@ -183,25 +183,25 @@ impl Parser<'_> {
             Chain::Or => Power::And,
             Chain::Concatenation => Power::BitOr,
         };
-        let start = first.expression.place;
+        let start = first.expression.span;
         let mut height = first.height;
         let mut members = vec![*first.expression];
         while self.sees_chain(chain) {
             let sign = self.take();
             if members.len() >= CHAIN_MEMBERS_MAX {
-                return Err(fault(FaultKind::Limit { limit: Limit::Chain }, sign.place));
+                return Err(fault(FaultKind::Limit { limit: Limit::Chain }, sign.span));
             }
             let member = self.operators(tighter)?;
             height = height.max(member.height);
             members.push(*member.expression);
         }
-        let place = start.to(self.last_place());
+        let span = start.to(self.last_span());
         let kind = match chain {
             Chain::And => ExpressionKind::And(members),
             Chain::Or => ExpressionKind::Or(members),
             Chain::Concatenation => ExpressionKind::Concatenation(members),
         };
-        self.node(kind, place, height)
+        self.node(kind, span, height)
     }
 
     fn sees_chain(&self, chain: Chain) -> bool {
@@ -217,10 +217,10 @@ impl Parser<'_> {
         let then = self.expression()?;
         self.expect(TokenKind::Colon)?;
         let otherwise = self.expression()?;
-        let place = condition.expression.place.to(otherwise.expression.place);
+        let span = condition.expression.span.to(otherwise.expression.span);
         let height = condition.height.max(then.height).max(otherwise.height);
         let parts = [*condition.expression, *then.expression, *otherwise.expression];
-        self.node(ExpressionKind::Conditional(Box::new(parts)), place, height)
+        self.node(ExpressionKind::Conditional(Box::new(parts)), span, height)
     }
 }
 

@@ -48,7 +48,7 @@ impl Parser<'_> {
         loop {
             if list.len() >= IN_VALUES_MAX {
                 let kind = FaultKind::Limit { limit: Limit::InValues };
-                return Err(fault(kind, self.peek().place));
+                return Err(fault(kind, self.peek().span));
             }
             let value = self.expression()?;
             height = height.max(value.height);
@@ -58,9 +58,9 @@ impl Parser<'_> {
             }
         }
         self.expect(TokenKind::CloseRound)?;
-        let place = operand.expression.place.to(self.last_place());
+        let span = operand.expression.span.to(self.last_span());
         let operand = operand.expression;
-        self.node(ExpressionKind::In { operand, list, negated }, place, height)
+        self.node(ExpressionKind::In { operand, list, negated }, span, height)
     }
 
     fn like(&mut self, operand: Node, negated: bool) -> Parsed<Node> {
@@ -69,11 +69,11 @@ impl Parser<'_> {
             true => Some(self.escape_character()?),
             false => None,
         };
-        let place = operand.expression.place.to(self.last_place());
+        let span = operand.expression.span.to(self.last_span());
         let height = operand.height.max(pattern.height);
         let operand = operand.expression;
         let pattern = pattern.expression;
-        self.node(ExpressionKind::Like { operand, pattern, escape, negated }, place, height)
+        self.node(ExpressionKind::Like { operand, pattern, escape, negated }, span, height)
     }
 
     /// Parses ESCAPE and its string of one character.
@@ -89,7 +89,7 @@ impl Parser<'_> {
             (Some(character), None) => Ok(character),
             (Some(_), Some(_)) | (None, _) => {
                 let kind = FaultKind::Syntax { near: super::cursor::shortened(token.text) };
-                Err(fault(kind, token.place))
+                Err(fault(kind, token.span))
             }
         }
     }
@@ -98,9 +98,9 @@ impl Parser<'_> {
         let low = self.operators(Power::Concatenation)?;
         self.expect_keyword(Keyword::And)?;
         let high = self.operators(Power::Concatenation)?;
-        let place = operand.expression.place.to(high.expression.place);
+        let span = operand.expression.span.to(high.expression.span);
         let height = operand.height.max(low.height).max(high.height);
         let operands = Box::new([*operand.expression, *low.expression, *high.expression]);
-        self.node(ExpressionKind::Between { operands, negated }, place, height)
+        self.node(ExpressionKind::Between { operands, negated }, span, height)
     }
 }

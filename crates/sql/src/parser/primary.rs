@@ -2,7 +2,7 @@
 
 use super::{Node, Parsed, Parser, fault};
 use crate::ast::{Expression, ExpressionKind};
-use crate::fault::{FaultKind, Place};
+use crate::fault::{FaultKind, Span};
 use crate::keyword::Keyword;
 use crate::lexer::{Token, TokenKind};
 use crate::literal;
@@ -14,14 +14,14 @@ impl Parser<'_> {
     pub(super) fn primary(&mut self) -> Parsed<Node> {
         let mut base = self.bare_primary()?;
         loop {
-            let start = base.expression.place;
+            let start = base.expression.span;
             if self.eat(TokenKind::Dot) {
                 let name = self.expect(TokenKind::Word)?;
                 let kind = ExpressionKind::Member(base.expression, name.text.to_owned());
-                base = self.node(kind, start.to(name.place), base.height)?;
+                base = self.node(kind, start.to(name.span), base.height)?;
             } else if self.eat(TokenKind::OpenSquare) {
                 let index = self.expression()?;
-                let end = self.expect(TokenKind::CloseSquare)?.place;
+                let end = self.expect(TokenKind::CloseSquare)?.span;
                 let height = base.height.max(index.height);
                 base = self.node(index_of(base.expression, *index.expression), start.to(end), height)?;
             } else {
@@ -37,13 +37,13 @@ impl Parser<'_> {
             TokenKind::Integer | TokenKind::Fraction => {
                 let number = literal::read_number(token.text).ok_or_else(|| {
                     let kind = FaultKind::InvalidNumber { token: super::cursor::shortened(token.text) };
-                    fault(kind, token.place)
+                    fault(kind, token.span)
                 })?;
                 self.leaf(ExpressionKind::Number(number))
             }
             TokenKind::String => {
                 let string = self.string_literal()?;
-                self.node(ExpressionKind::String(string), token.place, 0)
+                self.node(ExpressionKind::String(string), token.span, 0)
             }
             TokenKind::Parameter => self.leaf(ExpressionKind::Parameter(token.text.to_owned())),
             TokenKind::OpenRound => self.round(),
@@ -55,8 +55,8 @@ impl Parser<'_> {
 
     /// Consumes a token that is an expression by itself.
     fn leaf(&mut self, kind: ExpressionKind) -> Parsed<Node> {
-        let place = self.take().place;
-        self.node(kind, place, 0)
+        let span = self.take().span;
+        self.node(kind, span, 0)
     }
 
     /// Consumes a string token.
@@ -64,7 +64,7 @@ impl Parser<'_> {
         let token = self.take();
         literal::read_string(token.text).ok_or_else(|| {
             let kind = FaultKind::InvalidString { token: super::cursor::shortened(token.text) };
-            fault(kind, token.place)
+            fault(kind, token.span)
         })
     }
 
@@ -97,23 +97,23 @@ impl Parser<'_> {
     }
 
     fn worded_subquery(&mut self, kind: SubqueryKind) -> Parsed<Node> {
-        let start = self.take().place;
+        let start = self.take().span;
         self.expect(TokenKind::OpenRound)?;
         self.subquery_node(kind, start)
     }
 
-    fn subquery_node(&mut self, kind: SubqueryKind, start: Place) -> Parsed<Node> {
+    fn subquery_node(&mut self, kind: SubqueryKind, start: Span) -> Parsed<Node> {
         let (query, height) = self.subquery()?;
-        let place = start.to(self.last_place());
-        self.node(ExpressionKind::Subquery(kind, Box::new(query)), place, height)
+        let span = start.to(self.last_span());
+        self.node(ExpressionKind::Subquery(kind, Box::new(query)), span, height)
     }
 
     fn call(&mut self) -> Parsed<Node> {
         let name = self.take();
         let (arguments, height) = self.arguments()?;
-        let place = name.place.to(self.last_place());
+        let span = name.span.to(self.last_span());
         let kind = ExpressionKind::Call(canonical_function_name(name.text), arguments);
-        self.node(kind, place, height)
+        self.node(kind, span, height)
     }
 
     /// A user-defined function; without a bracket after its name, `udf` is the name of a source.
@@ -123,12 +123,12 @@ impl Parser<'_> {
             let Token { text, .. } = self.peek();
             return self.leaf(ExpressionKind::Name(text.to_owned()));
         }
-        let start = self.take().place;
+        let start = self.take().span;
         self.take();
         let name = self.expect(TokenKind::Word)?;
         let (arguments, height) = self.arguments()?;
-        let place = start.to(self.last_place());
-        self.node(ExpressionKind::UserCall(name.text.to_owned(), arguments), place, height)
+        let span = start.to(self.last_span());
+        self.node(ExpressionKind::UserCall(name.text.to_owned(), arguments), span, height)
     }
 
     fn arguments(&mut self) -> Parsed<(Vec<Expression>, usize)> {
@@ -143,28 +143,28 @@ impl Parser<'_> {
 
     /// An expression or a subquery in round brackets.
     fn round(&mut self) -> Parsed<Node> {
-        let start = self.take().place;
+        let start = self.take().span;
         if self.sees(Keyword::Select) {
             return self.subquery_node(SubqueryKind::Scalar, start);
         }
         let mut inner = self.expression()?;
-        let end = self.expect(TokenKind::CloseRound)?.place;
-        inner.expression.place = start.to(end);
+        let end = self.expect(TokenKind::CloseRound)?.span;
+        inner.expression.span = start.to(end);
         Ok(inner)
     }
 
     fn array(&mut self) -> Parsed<Node> {
-        let start = self.take().place;
+        let start = self.take().span;
         let (elements, height) = match self.peek().kind == TokenKind::CloseSquare {
             true => (Vec::new(), 0),
             false => self.expressions()?,
         };
-        let end = self.expect(TokenKind::CloseSquare)?.place;
+        let end = self.expect(TokenKind::CloseSquare)?.span;
         self.node(ExpressionKind::Array(elements), start.to(end), height)
     }
 
     fn object(&mut self) -> Parsed<Node> {
-        let start = self.take().place;
+        let start = self.take().span;
         let mut members = Vec::new();
         let mut height = 0;
         while self.peek().kind != TokenKind::CloseCurly {
@@ -181,7 +181,7 @@ impl Parser<'_> {
             height = height.max(member.height);
             members.push((name, *member.expression));
         }
-        let end = self.take().place;
+        let end = self.take().span;
         self.node(ExpressionKind::Object(members), start.to(end), height)
     }
 }

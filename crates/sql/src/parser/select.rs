@@ -10,18 +10,18 @@ use crate::literal;
 impl Parser<'_> {
     /// Parses the clause; also returns the height of its highest expression.
     pub(super) fn select(&mut self) -> Parsed<(Select, usize)> {
-        let start = self.peek().place;
+        let start = self.peek().span;
         self.expect_keyword(Keyword::Select)?;
         let distinct = self.eat_keyword(Keyword::Distinct);
         let top = if self.eat_keyword(Keyword::Top) { Some(self.count()?) } else { None };
         let (list, height) = self.select_list()?;
-        let place = start.to(self.last_place());
-        Ok((Select { distinct, top, list, place }, height))
+        let span = start.to(self.last_span());
+        Ok((Select { distinct, top, list, span }, height))
     }
 
     fn select_list(&mut self) -> Parsed<(SelectList, usize)> {
         if self.peek().kind == TokenKind::Star {
-            return Ok((SelectList::Star(self.take().place), 0));
+            return Ok((SelectList::Star(self.take().span), 0));
         }
         if self.eat_keyword(Keyword::Value) {
             let value = self.expression()?;
@@ -51,13 +51,13 @@ impl Parser<'_> {
             TokenKind::Integer => {
                 let number = literal::read_number(token.text).ok_or_else(|| {
                     let kind = FaultKind::InvalidNumber { token: super::cursor::shortened(token.text) };
-                    fault(kind, token.place)
+                    fault(kind, token.span)
                 })?;
                 CountValue::Number(number)
             }
             _ => return Err(self.unexpected()),
         };
         self.take();
-        Ok(Count { value, place: token.place })
+        Ok(Count { value, span: token.span })
     }
 }

@@ -2,7 +2,7 @@
 
 use plan::query::{BinaryOperator, SubqueryKind, UnaryOperator};
 use proptest::prelude::*;
-use sql::Place;
+use sql::Span;
 use sql::ast::{
     Collection, Count, CountValue, Expression, ExpressionKind, From, Number, OffsetLimit, OrderBy, Query,
     Select, SelectItem, SelectList, SortKey, Source, Step,
@@ -145,14 +145,14 @@ fn count() -> impl Strategy<Value = Count> {
         Just(CountValue::Number(Number::Double(1e20))),
         name().prop_map(|name| CountValue::Parameter(format!("@{name}"))),
     ];
-    value.prop_map(|value| Count { value, place: Place::default() })
+    value.prop_map(|value| Count { value, span: Span::default() })
 }
 
 fn select(part: BoxedStrategy<Expression>) -> impl Strategy<Value = Select> {
     let item = (part.clone(), prop::option::of(name()))
         .prop_map(|(expression, alias)| SelectItem { expression, alias });
     let list = prop_oneof![
-        Just(SelectList::Star(Place::default())),
+        Just(SelectList::Star(Span::default())),
         part.prop_map(SelectList::Value),
         prop::collection::vec(item, 1..4).prop_map(SelectList::Items),
     ];
@@ -160,14 +160,14 @@ fn select(part: BoxedStrategy<Expression>) -> impl Strategy<Value = Select> {
         distinct,
         top,
         list,
-        place: Place::default(),
+        span: Span::default(),
     })
 }
 
 fn source() -> impl Strategy<Value = Source> {
     let step = prop_oneof![any_name().prop_map(Step::Name), (0..=i64::MAX as u64).prop_map(Step::Position)];
     let path = (name(), prop::collection::vec(step, 0..3))
-        .prop_map(|(root, steps)| Collection::Path { root, steps, place: Place::default() })
+        .prop_map(|(root, steps)| Collection::Path { root, steps, span: Span::default() })
         .boxed();
     let plain =
         (path.clone(), prop::option::of(name())).prop_map(|(collection, alias)| (collection, alias, false));
@@ -176,7 +176,7 @@ fn source() -> impl Strategy<Value = Source> {
         collection,
         alias,
         elements,
-        place: Place::default(),
+        span: Span::default(),
     })
 }
 

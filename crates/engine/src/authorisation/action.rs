@@ -2,7 +2,7 @@
 
 use crate::catalog::{Container, Database};
 use model::{PartitionKey, ScriptKind};
-use plan::{Mutation, Operation, Target, WhenAbsent};
+use plan::{DocumentOperation, Mutation, Target, WhenAbsent};
 
 /// An action. One name for each right that a credential can grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,10 +68,10 @@ impl Action {
     }
 
     /// The action of a step of a batch or bulk request.
-    pub fn of_step(operation: &Operation) -> Action {
+    pub fn of_step(operation: &DocumentOperation) -> Action {
         match operation {
-            Operation::Read { .. } => Action::ReadDocument,
-            Operation::Write(mutation) => match mutation {
+            DocumentOperation::Read { .. } => Action::ReadDocument,
+            DocumentOperation::Write(mutation) => match mutation {
                 Mutation::Create { .. } => Action::CreateDocument,
                 Mutation::Upsert { .. } | Mutation::Merge { absent: WhenAbsent::Create, .. } => {
                     Action::UpsertDocument
@@ -111,7 +111,7 @@ impl Action {
 
 /// The resource that an action applies to, resolved: names have become entries of the catalog.
 #[derive(Clone, Copy, Debug)]
-pub enum Place<'a> {
+pub enum Resource<'a> {
     /// The account itself: its list of databases, its offers.
     Account,
     /// A database with its users and keys.

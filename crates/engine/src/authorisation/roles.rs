@@ -4,7 +4,7 @@
 //! everything else is denied. Roles are about data. Databases, containers, scripts, users and permissions are changed
 //! with a key, whatever the roles say.
 
-use super::{Action, Place, Sought};
+use super::{Action, Resource, Sought};
 use model::{AccessFault, ScopeName};
 
 const READ_METADATA: &str = "Microsoft.DocumentDB/databaseAccounts/readMetadata";
@@ -151,19 +151,19 @@ impl RoleRights {
         &self.principal
     }
 
-    /// Whether any role allows `action` on `place`.
-    pub(super) fn authorise(&self, action: Action, place: Place<'_>) -> Result<(), AccessFault> {
+    /// Whether any role allows `action` on `resource`.
+    pub(super) fn authorise(&self, action: Action, resource: Resource<'_>) -> Result<(), AccessFault> {
         let name = data_action(action).ok_or(AccessFault::RoleImpossible { needed: action.words() })?;
         // Every client reads the account first, whatever scope its roles have.
         let anywhere = action == Action::ReadAccount;
         let allows = |grant: &Grant| {
             grant.actions.iter().any(|pattern| matches(pattern, name))
-                && (anywhere || includes(&grant.scope, place))
+                && (anywhere || includes(&grant.scope, resource))
         };
         if self.grants.iter().any(allows) {
             return Ok(());
         }
-        Err(self.missing(name, scope_name(place)))
+        Err(self.missing(name, scope_name(resource)))
     }
 
     /// Whether the holder may know if the sought resource exists: only inside the scope of a role. Outside of them the
@@ -172,11 +172,11 @@ impl RoleRights {
         &self,
         action: Action,
         sought: Sought<'_>,
-        found: Option<Place<'_>>,
+        found: Option<Resource<'_>>,
     ) -> Result<(), AccessFault> {
         let name = data_action(action).ok_or(AccessFault::RoleImpossible { needed: action.words() })?;
         let sees = |grant: &Grant| match found {
-            Some(place) => includes(&grant.scope, place),
+            Some(resource) => includes(&grant.scope, resource),
             None => includes_sought(&grant.scope, sought),
         };
         if self.grants.iter().any(sees) {
@@ -201,18 +201,18 @@ impl RoleRights {
     }
 }
 
-/// Whether `place` is inside `scope`. Names are the current ones: a container that is created again is a new one, but
+/// Whether `resource` is inside `scope`. Names are the current ones: a container that is created again is a new one, but
 /// its name was assigned to the same principals.
-fn includes(scope: &ScopeName, place: Place<'_>) -> bool {
-    match (scope, place) {
+fn includes(scope: &ScopeName, resource: Resource<'_>) -> bool {
+    match (scope, resource) {
         (ScopeName::Account, _) => true,
-        (ScopeName::Database(name), Place::Database(database)) => name == database.id(),
-        (ScopeName::Database(name), Place::Container(container, _)) => name == container.database().id(),
-        (ScopeName::Container { database, container: name }, Place::Container(container, _)) => {
+        (ScopeName::Database(name), Resource::Database(database)) => name == database.id(),
+        (ScopeName::Database(name), Resource::Container(container, _)) => name == container.database().id(),
+        (ScopeName::Container { database, container: name }, Resource::Container(container, _)) => {
             database == container.database().id() && name == container.id()
         }
-        (ScopeName::Database(_), Place::Account)
-        | (ScopeName::Container { .. }, Place::Account | Place::Database(_)) => false,
+        (ScopeName::Database(_), Resource::Account)
+        | (ScopeName::Container { .. }, Resource::Account | Resource::Database(_)) => false,
     }
 }
 
@@ -264,11 +264,11 @@ fn data_action(action: Action) -> Option<&'static str> {
     }
 }
 
-fn scope_name(place: Place<'_>) -> ScopeName {
-    match place {
-        Place::Account => ScopeName::Account,
-        Place::Database(database) => ScopeName::Database(database.id().to_owned()),
-        Place::Container(container, _) => ScopeName::Container {
+fn scope_name(resource: Resource<'_>) -> ScopeName {
+    match resource {
+        Resource::Account => ScopeName::Account,
+        Resource::Database(database) => ScopeName::Database(database.id().to_owned()),
+        Resource::Container(container, _) => ScopeName::Container {
             database: container.database().id().to_owned(),
             container: container.id().to_owned(),
         },
@@ -313,7 +313,7 @@ mod tests {
             (Assignee::AppRole("staff".to_owned()), false),
         ] {
             let rights = rights(&[(assignee.clone(), "reader", ScopeName::Account)], Vec::new()).unwrap();
-            let answer = rights.authorise(Action::ReadMetadata, Place::Account);
+            let answer = rights.authorise(Action::ReadMetadata, Resource::Account);
             assert_eq!(answer.is_ok(), expected, "{assignee:?}");
         }
     }
@@ -353,19 +353,19 @@ mod tests {
     fn the_account_itself_is_read_by_whoever_reads_a_part_of_it() {
         let scope = ScopeName::Container { database: "d".to_owned(), container: "c".to_owned() };
         let part = rights(&[(ada(), "reader", scope)], Vec::new()).unwrap();
-        assert!(part.authorise(Action::ReadAccount, Place::Account).is_ok());
-        assert!(part.authorise(Action::ReadMetadata, Place::Account).is_err());
+        assert!(part.authorise(Action::ReadAccount, Resource::Account).is_ok());
+        assert!(part.authorise(Action::ReadMetadata, Resource::Account).is_err());
         let nothing = rights(&[(ada(), "own", ScopeName::Account)], own(&[READ_ITEM])).unwrap();
-        assert!(nothing.authorise(Action::ReadAccount, Place::Account).is_err());
+        assert!(nothing.authorise(Action::ReadAccount, Resource::Account).is_err());
     }
 
     #[test]
     fn no_role_changes_the_catalog() {
         let rights = rights(&[(ada(), "contributor", ScopeName::Account)], Vec::new()).unwrap();
         for action in [Action::ChangeMetadata, Action::ReadPermissions, Action::ChangePermissions] {
-            let answer = rights.authorise(action, Place::Account);
+            let answer = rights.authorise(action, Resource::Account);
             assert!(matches!(answer, Err(AccessFault::RoleImpossible { .. })), "{action:?}");
         }
-        assert!(rights.authorise(Action::ExecuteProcedure, Place::Account).is_ok());
+        assert!(rights.authorise(Action::ExecuteProcedure, Resource::Account).is_ok());
     }
 }

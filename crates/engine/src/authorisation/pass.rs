@@ -3,12 +3,12 @@
 //! Only [`Access`](super::Access) makes them, after the check. A pass contains what it was given for, and the engine
 //! works on that: a call that takes a pass takes no additional address. Passes borrow, so they need no allocation.
 
-use super::{Action, Place, Principal, Reach};
+use super::{Action, Principal, Reach, Resource};
 use crate::catalog::{Container, Database, Entry, NamedScript, Permission};
 use crate::documents::{DocumentAddress, Keyed};
 use crate::feed::Scope;
 use model::{MissingFault, PartitionKey, Rid, ScriptKind};
-use plan::Operation;
+use plan::DocumentOperation;
 
 /// A resource of the catalog for which passes are given. The type of a pass determines which calls accept it.
 pub trait Guarded: sealed::Sealed {
@@ -18,7 +18,7 @@ pub trait Guarded: sealed::Sealed {
     const CHANGE: Action;
 
     /// The resource that is authorised.
-    fn place(&self) -> Place<'_>;
+    fn as_resource(&self) -> Resource<'_>;
 }
 
 mod sealed {
@@ -65,8 +65,8 @@ impl Guarded for Account {
     const READ: Action = Action::ReadMetadata;
     const CHANGE: Action = Action::ChangeMetadata;
 
-    fn place(&self) -> Place<'_> {
-        Place::Account
+    fn as_resource(&self) -> Resource<'_> {
+        Resource::Account
     }
 }
 
@@ -74,8 +74,8 @@ impl Guarded for &Database {
     const READ: Action = Action::ReadMetadata;
     const CHANGE: Action = Action::ChangeMetadata;
 
-    fn place(&self) -> Place<'_> {
-        Place::Database(self)
+    fn as_resource(&self) -> Resource<'_> {
+        Resource::Database(self)
     }
 }
 
@@ -83,8 +83,8 @@ impl Guarded for &Container {
     const READ: Action = Action::ReadMetadata;
     const CHANGE: Action = Action::ChangeMetadata;
 
-    fn place(&self) -> Place<'_> {
-        Place::Container(self, Reach::Whole)
+    fn as_resource(&self) -> Resource<'_> {
+        Resource::Container(self, Reach::Whole)
     }
 }
 
@@ -92,8 +92,8 @@ impl Guarded for Scripts<'_> {
     const READ: Action = Action::ReadMetadata;
     const CHANGE: Action = Action::ChangeMetadata;
 
-    fn place(&self) -> Place<'_> {
-        Place::Container(self.container, Reach::Scripts(self.kind))
+    fn as_resource(&self) -> Resource<'_> {
+        Resource::Container(self.container, Reach::Scripts(self.kind))
     }
 }
 
@@ -101,8 +101,8 @@ impl Guarded for NamedScript<'_> {
     const READ: Action = Action::ReadMetadata;
     const CHANGE: Action = Action::ChangeMetadata;
 
-    fn place(&self) -> Place<'_> {
-        Place::Container(self.container, Reach::Script(self.kind, self.name()))
+    fn as_resource(&self) -> Resource<'_> {
+        Resource::Container(self.container, Reach::Script(self.kind, self.name()))
     }
 }
 
@@ -110,8 +110,8 @@ impl Guarded for Users<'_> {
     const READ: Action = Action::ReadUsers;
     const CHANGE: Action = Action::ChangePermissions;
 
-    fn place(&self) -> Place<'_> {
-        Place::Database(self.database)
+    fn as_resource(&self) -> Resource<'_> {
+        Resource::Database(self.database)
     }
 }
 
@@ -119,8 +119,8 @@ impl Guarded for Permissions<'_> {
     const READ: Action = Action::ReadPermissions;
     const CHANGE: Action = Action::ChangePermissions;
 
-    fn place(&self) -> Place<'_> {
-        Place::Database(self.database)
+    fn as_resource(&self) -> Resource<'_> {
+        Resource::Database(self.database)
     }
 }
 
@@ -244,7 +244,7 @@ impl WritePass<'_> {
 pub struct BatchPass<'a> {
     pub(crate) container: &'a Container,
     pub(crate) key: PartitionKey,
-    pub(crate) operations: Vec<Operation>,
+    pub(crate) operations: Vec<DocumentOperation>,
 }
 
 /// Permission to delete all documents of one partition key.

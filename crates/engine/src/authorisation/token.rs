@@ -113,7 +113,7 @@ impl std::fmt::Debug for TokenKey {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::KeyName;
+    use crate::authorisation::KeyName;
 
     fn key(account_key: &[u8]) -> TokenKey {
         TokenKey::derive(&[7; 32], &[AccountKey::new(account_key), AccountKey::new(b"second")])

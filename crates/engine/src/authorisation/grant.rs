@@ -3,7 +3,7 @@
 //! Denies by default. A grant never extends beyond one container: no users, permissions, offers, databases or other
 //! containers, whatever its mode.
 
-use super::{Action, Place, Reach};
+use super::{Action, Reach, Resource};
 use model::{
     ContainerNumber, DecodeFault, Decoder, Encoder, PartitionKey, PermissionDefinition, PermissionMode,
     ScriptKind,
@@ -69,25 +69,25 @@ impl Grant {
         }
     }
 
-    /// Whether the holder of this grant may perform `action` on `place`.
-    pub(super) fn allows(&self, action: Action, place: Place<'_>) -> bool {
+    /// Whether the holder of this grant may perform `action` on `resource`.
+    pub(super) fn allows(&self, action: Action, resource: Resource<'_>) -> bool {
         let changes = self.changes();
         match need(action) {
             // Every client reads the account first, with whatever token it has.
-            Need::ReadAccount => matches!(place, Place::Account),
-            Need::ReadContainer => self.reads_metadata(place),
-            Need::ReadItems => self.reaches_items(place),
-            Need::ChangeItems => changes && self.reaches_items(place),
-            Need::Execute => changes && self.reaches_script(place),
+            Need::ReadAccount => matches!(resource, Resource::Account),
+            Need::ReadContainer => self.reads_metadata(resource),
+            Need::ReadItems => self.reaches_items(resource),
+            Need::ChangeItems => changes && self.reaches_items(resource),
+            Need::Execute => changes && self.reaches_script(resource),
             Need::Never => false,
         }
     }
 
-    /// Whether `place` is in the container of this grant: its holder may know that the container exists.
-    pub(super) fn is_in(&self, place: Place<'_>) -> bool {
-        match place {
-            Place::Container(container, _) => container.number() == self.container,
-            Place::Account | Place::Database(_) => false,
+    /// Whether `resource` is in the container of this grant: its holder may know that the container exists.
+    pub(super) fn is_in(&self, resource: Resource<'_>) -> bool {
+        match resource {
+            Resource::Container(container, _) => container.number() == self.container,
+            Resource::Account | Resource::Database(_) => false,
         }
     }
 
@@ -96,32 +96,32 @@ impl Grant {
         (self.container, &self.scope, &self.key) == (other.container, &other.scope, &other.key)
     }
 
-    fn reads_metadata(&self, place: Place<'_>) -> bool {
-        let reach = match place {
-            Place::Container(_, reach) if self.is_in(place) => reach,
-            Place::Container(..) | Place::Account | Place::Database(_) => return false,
+    fn reads_metadata(&self, resource: Resource<'_>) -> bool {
+        let reach = match resource {
+            Resource::Container(_, reach) if self.is_in(resource) => reach,
+            Resource::Container(..) | Resource::Account | Resource::Database(_) => return false,
         };
         match reach {
             // The container's definition and ranges: without them a client cannot send a request.
             Reach::Whole => true,
-            Reach::Script(..) => self.reaches_script(place),
+            Reach::Script(..) => self.reaches_script(resource),
             Reach::Scripts(_) | Reach::LogicalPartition(_) | Reach::Document { .. } => false,
         }
     }
 
-    fn reaches_script(&self, place: Place<'_>) -> bool {
-        match (&self.scope, place) {
-            (GrantScope::Script(kind, id), Place::Container(_, Reach::Script(asked, name))) => {
-                self.is_in(place) && asked == *kind && name == id
+    fn reaches_script(&self, resource: Resource<'_>) -> bool {
+        match (&self.scope, resource) {
+            (GrantScope::Script(kind, id), Resource::Container(_, Reach::Script(asked, name))) => {
+                self.is_in(resource) && asked == *kind && name == id
             }
             (GrantScope::Script(..) | GrantScope::Container | GrantScope::Document(_), _) => false,
         }
     }
 
-    fn reaches_items(&self, place: Place<'_>) -> bool {
-        let reach = match place {
-            Place::Container(_, reach) if self.is_in(place) => reach,
-            Place::Container(..) | Place::Account | Place::Database(_) => return false,
+    fn reaches_items(&self, resource: Resource<'_>) -> bool {
+        let reach = match resource {
+            Resource::Container(_, reach) if self.is_in(resource) => reach,
+            Resource::Container(..) | Resource::Account | Resource::Database(_) => return false,
         };
         match &self.scope {
             GrantScope::Script(..) => false,

@@ -1,7 +1,7 @@
 //! Valid and invalid tokens, signed with keys made for these tests.
 
 use super::*;
-use crate::access::roles::{Assignee, RoleAssignment};
+use crate::authorisation::roles::{Assignee, RoleAssignment};
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};

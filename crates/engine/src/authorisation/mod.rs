@@ -14,7 +14,7 @@ mod roles;
 mod token;
 
 pub(crate) use action::Sought;
-pub use action::{Action, Place, Reach};
+pub use action::{Action, Reach, Resource};
 pub use bearer::{Identity, IdentityOptions};
 pub use grant::Grant;
 pub(crate) use grant::{GrantScope, Named};
@@ -34,7 +34,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use foldhash::fast::FixedState;
 use keys::KeyRing;
 use model::{AccessFault, BearerFault, Fault, PartitionKey, ResourceNumber, TokenLife};
-use plan::Operation;
+use plan::DocumentOperation;
 use roles::RoleRights;
 use std::hash::BuildHasher as _;
 use std::sync::Arc;
@@ -153,18 +153,18 @@ impl Access {
         Ok(identity.verify(token, now_seconds)?)
     }
 
-    /// The only decision: whether `principal` may perform `action` on `place`.
+    /// The only decision: whether `principal` may perform `action` on `resource`.
     pub fn authorise(
         &self,
         principal: &Principal,
         action: Action,
-        place: Place<'_>,
+        resource: Resource<'_>,
     ) -> Result<(), AccessFault> {
         match &principal.rights {
             Rights::Account => Ok(()),
-            Rights::Roles(roles) => roles.authorise(action, place),
+            Rights::Roles(roles) => roles.authorise(action, resource),
             Rights::AccountRead if action.is_read() && action != Action::ReadPermissions => Ok(()),
-            Rights::Permission(permission) if permission.definition().allows(action, place) => Ok(()),
+            Rights::Permission(permission) if permission.definition().allows(action, resource) => Ok(()),
             Rights::AccountRead | Rights::Permission(_) => {
                 Err(AccessFault::NotPermitted { needed: action.words() })
             }
@@ -183,7 +183,9 @@ impl Access {
             Rights::Account => true,
             // A role covers whole containers.
             Rights::Roles(roles) => match container {
-                Some(container) => return roles.authorise(action, Place::Container(container, Reach::Whole)),
+                Some(container) => {
+                    return roles.authorise(action, Resource::Container(container, Reach::Whole));
+                }
                 None => true,
             },
             Rights::AccountRead => action.is_read() && action != Action::ReadPermissions,
@@ -200,14 +202,14 @@ impl Access {
         action: Action,
         sought: Sought<'_>,
         found: Result<T, Fault>,
-        place: impl FnOnce(&T) -> Place<'_>,
+        as_resource: impl FnOnce(&T) -> Resource<'_>,
     ) -> Result<T, Fault> {
-        let place = found.as_ref().ok().map(place);
+        let resource = found.as_ref().ok().map(as_resource);
         match &principal.rights {
             Rights::Account | Rights::AccountRead => {}
-            Rights::Roles(roles) => roles.reveal(action, sought, place)?,
+            Rights::Roles(roles) => roles.reveal(action, sought, resource)?,
             Rights::Permission(permission) => {
-                if !place.is_some_and(|place| permission.definition().is_in(place)) {
+                if !resource.is_some_and(|resource| permission.definition().is_in(resource)) {
                     return Err(AccessFault::NotPermitted { needed: action.words() }.into());
                 }
             }
@@ -221,7 +223,7 @@ impl Access {
         principal: &Principal,
         resource: R,
     ) -> Result<CatalogPass<R>, AccessFault> {
-        self.authorise(principal, R::READ, resource.place())?;
+        self.authorise(principal, R::READ, resource.as_resource())?;
         Ok(CatalogPass::new(resource))
     }
 
@@ -231,7 +233,7 @@ impl Access {
         principal: &Principal,
         resource: R,
     ) -> Result<AdminPass<R>, AccessFault> {
-        self.authorise(principal, R::CHANGE, resource.place())?;
+        self.authorise(principal, R::CHANGE, resource.as_resource())?;
         Ok(AdminPass::new(resource))
     }
 
@@ -241,7 +243,7 @@ impl Access {
         principal: &Principal,
         script: NamedScript<'a>,
     ) -> Result<ExecutePass<'a>, AccessFault> {
-        self.authorise(principal, Action::ExecuteProcedure, script.place())?;
+        self.authorise(principal, Action::ExecuteProcedure, script.as_resource())?;
         Ok(ExecutePass { script })
     }
 
@@ -252,7 +254,7 @@ impl Access {
         container: &'a Container,
         address: DocumentAddress,
     ) -> Result<DocumentPass<'a>, AccessFault> {
-        self.authorise(principal, Action::ReadDocument, Place::Container(container, address.reach()))?;
+        self.authorise(principal, Action::ReadDocument, Resource::Container(container, address.reach()))?;
         Ok(DocumentPass { container, address })
     }
 
@@ -264,7 +266,7 @@ impl Access {
         addresses: Vec<DocumentAddress>,
     ) -> Result<DocumentsPass<'a>, AccessFault> {
         for address in &addresses {
-            self.authorise(principal, Action::ReadDocument, Place::Container(container, address.reach()))?;
+            self.authorise(principal, Action::ReadDocument, Resource::Container(container, address.reach()))?;
         }
         Ok(DocumentsPass { container, addresses })
     }
@@ -276,7 +278,7 @@ impl Access {
         container: &'a Container,
         scope: Scope,
     ) -> Result<FeedPass<'a>, AccessFault> {
-        self.authorise(principal, Action::ListDocuments, Place::Container(container, scope.reach()))?;
+        self.authorise(principal, Action::ListDocuments, Resource::Container(container, scope.reach()))?;
         Ok(FeedPass { container, scope })
     }
 
@@ -287,13 +289,13 @@ impl Access {
         container: &'a Container,
         scope: Scope,
     ) -> Result<QueryPass<'a>, AccessFault> {
-        self.authorise(principal, Action::QueryDocuments, Place::Container(container, scope.reach()))?;
+        self.authorise(principal, Action::QueryDocuments, Resource::Container(container, scope.reach()))?;
         Ok(QueryPass { container, principal, scope })
     }
 
     /// Permission to perform an operation. A caller with rights to one document may perform it on that one.
     pub fn write<'a>(&self, principal: &Principal, keyed: Keyed<'a>) -> Result<WritePass<'a>, AccessFault> {
-        self.authorise(principal, keyed.action(), Place::Container(keyed.container(), keyed.reach()))?;
+        self.authorise(principal, keyed.action(), Resource::Container(keyed.container(), keyed.reach()))?;
         Ok(WritePass { keyed })
     }
 
@@ -304,8 +306,8 @@ impl Access {
         principal: &Principal,
         keyed: Keyed<'a>,
     ) -> Result<WritePass<'a>, AccessFault> {
-        let place = Place::Container(keyed.container(), Reach::LogicalPartition(keyed.key()));
-        self.authorise(principal, keyed.action(), place)?;
+        let resource = Resource::Container(keyed.container(), Reach::LogicalPartition(keyed.key()));
+        self.authorise(principal, keyed.action(), resource)?;
         Ok(WritePass { keyed })
     }
 
@@ -315,14 +317,14 @@ impl Access {
         principal: &Principal,
         container: &'a Container,
         key: PartitionKey,
-        operations: Vec<Operation>,
+        operations: Vec<DocumentOperation>,
     ) -> Result<BatchPass<'a>, AccessFault> {
         if operations.is_empty() {
             return Err(AccessFault::NotPermitted { needed: "an operation" });
         }
-        let place = Place::Container(container, Reach::LogicalPartition(&key));
+        let resource = Resource::Container(container, Reach::LogicalPartition(&key));
         for operation in &operations {
-            self.authorise(principal, Action::of_step(operation), place)?;
+            self.authorise(principal, Action::of_step(operation), resource)?;
         }
         Ok(BatchPass { container, key, operations })
     }
@@ -334,8 +336,8 @@ impl Access {
         container: &'a Container,
         key: PartitionKey,
     ) -> Result<LogicalPartitionPass<'a>, AccessFault> {
-        let place = Place::Container(container, Reach::LogicalPartition(&key));
-        self.authorise(principal, Action::DeleteDocument, place)?;
+        let resource = Resource::Container(container, Reach::LogicalPartition(&key));
+        self.authorise(principal, Action::DeleteDocument, resource)?;
         Ok(LogicalPartitionPass { container, key })
     }
 }
