@@ -472,7 +472,7 @@ impl Housekeeping {
         let looked: Result<_, Fault> = self.world.run(async move {
             let view = store.view().await.map_err(partition::read_fault)?;
             let partitions = [PartitionSpec { id, range: model::EffectiveRange::full() }];
-            let expiry = ExpiryRule::Settled { swept_second: 0 };
+            let expiry = ExpiryRule::Rescheduled { swept_second: 0 };
             let scope =
                 AuditScope { container: container.number(), shape: &shape, partitions: &partitions, expiry };
             let report = partition::audit(&view, &scope).await?;

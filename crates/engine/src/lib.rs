@@ -33,9 +33,9 @@ pub use authorisation::{
     RoleDefinition, RoleTable, Scripts, Users, WritePass,
 };
 pub use catalog::{
-    Addressed, ClientEncryptionKey, Container, ContainerUsage, Creation, Database, Entry, NamedScript, Offer,
-    OfferOwner, Page, PageRequest, PartitionRange, Permission, PermissionPart, PermissionResource, RangeFeed,
-    Script, User, WantedPermission, Written,
+    Addressed, ClientEncryptionKey, Container, ContainerUsage, Creation, Database, Entry, ListPage,
+    ListRequest, NamedScript, Offer, OfferOwner, PartitionRange, Permission, PermissionPart,
+    PermissionResource, RangeFeed, Script, User, WantedPermission, Written,
 };
 pub use derived::Derived;
 pub use documents::{

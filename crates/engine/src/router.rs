@@ -55,18 +55,18 @@ impl Routed {
 
 /// A transaction that was executed, and the charge of each step.
 #[derive(Debug)]
-pub(crate) struct Executed {
+pub(crate) struct PricedOutcomes {
     pub(crate) outcomes: Vec<(Outcome, Charge)>,
     /// The LSN of the partition after it.
     pub(crate) lsn: Lsn,
 }
 
-impl Executed {
-    fn priced(executed: partition::Executed, ledger: &Ledger) -> Executed {
+impl PricedOutcomes {
+    fn priced(executed: partition::Executed, ledger: &Ledger) -> PricedOutcomes {
         let price = |(outcome, work): (Outcome, Work)| (outcome, work.price());
         let outcomes: Vec<_> = executed.outcomes.into_iter().map(price).collect();
         ledger.add(outcomes.iter().map(|(_, charge)| *charge).sum());
-        Executed { outcomes, lsn: executed.lsn }
+        PricedOutcomes { outcomes, lsn: executed.lsn }
     }
 }
 
@@ -154,13 +154,15 @@ impl Engine {
         key: LogicalKey,
         operations: Vec<DocumentOperation>,
         returned: Returned,
-    ) -> Result<(Result<Executed, RefusedStep>, Routed), Fault> {
+    ) -> Result<(Result<PricedOutcomes, RefusedStep>, Routed), Fault> {
         let mut attempts = Attempts::default();
         let mut transaction = Transaction { key, operations, returned };
         loop {
             let routed = self.owner(container, &transaction.key.effective, &attempts).await?;
             match routed.partition.try_execute(transaction).await {
-                Ok(executed) => return Ok((Ok(Executed::priced(executed, &routed.slot.ledger)), routed)),
+                Ok(executed) => {
+                    return Ok((Ok(PricedOutcomes::priced(executed, &routed.slot.ledger)), routed));
+                }
                 Err(Unexecuted::Refused(refusal)) => {
                     let StepFault { index, fault, work } = *refusal;
                     let charge = work.price();
@@ -226,7 +228,7 @@ impl Engine {
         slots: &[Arc<PartitionSlot>],
         session: &[SessionToken],
     ) -> Result<Vec<Routed>, Fault> {
-        self.catalog.settle(&self.store).await?;
+        self.catalog.resolve_unknown_change(&self.store).await?;
         if container.map.is_retired() {
             return Err(MissingFault::Owner.into());
         }
@@ -263,7 +265,7 @@ impl Engine {
         container: &Container,
         slot: &Arc<PartitionSlot>,
     ) -> Result<Arc<PhysicalPartition>, Fault> {
-        self.catalog.settle(&self.store).await?;
+        self.catalog.resolve_unknown_change(&self.store).await?;
         if container.map.is_retired() {
             return Err(MissingFault::Owner.into());
         }

@@ -76,7 +76,7 @@ pub(crate) struct FoundRow {
 
 /// Results in their order.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundRows {
     pub(crate) rows: Vec<FoundRow>,
     pub(crate) has_more: bool,
     /// Nothing up to this position is missing.

@@ -60,7 +60,7 @@ impl RowChange {
 
 /// A value a row must have for the batch to apply; `None` requires its absence.
 #[derive(Clone, Debug)]
-pub(crate) struct Requirement {
+pub(crate) struct RowRequirement {
     pub(crate) space: Space,
     pub(crate) key: Bytes,
     pub(crate) expected: Option<Bytes>,
@@ -73,7 +73,7 @@ pub(crate) struct Requirement {
 #[derive(Default, Debug)]
 pub struct Batch {
     pub(crate) changes: Vec<RowChange>,
-    pub(crate) requirements: Vec<Requirement>,
+    pub(crate) requirements: Vec<RowRequirement>,
     pub(crate) ingests: Vec<IngestId>,
     pub(crate) shrinking: bool,
     /// Made by the store itself: only such a batch may touch the internal space.
@@ -95,7 +95,7 @@ impl Batch {
     /// Applies the batch only if the row has the expected value (`None`: is absent) before any change of the batch;
     /// otherwise nothing of the batch is applied.
     pub fn require(&mut self, space: Space, key: impl Into<Bytes>, expected: Option<Bytes>) {
-        self.requirements.push(Requirement { space, key: key.into(), expected });
+        self.requirements.push(RowRequirement { space, key: key.into(), expected });
     }
 
     /// Keeps an ingested set of rows: after this batch it is no longer removed at start.

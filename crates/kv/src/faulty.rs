@@ -20,7 +20,7 @@ use crate::fault::{Cause, ReadFault};
 use crate::ingest;
 use crate::memory::Memory;
 use crate::rows::{AnyRows, RowStore};
-use crate::script::{FaultKind, FaultScript, StorageCall};
+use crate::script::{FaultScript, InjectedFault, StorageCall};
 use crate::store::{Store, THREAD_STARTS};
 use crate::view::{Chunk, Direction, KeyRange, Parts, Scan, ScanLimit};
 
@@ -88,15 +88,18 @@ impl<R: RowStore> Faulty<R> {
         let cause = Cause::new("the script says so");
         match self.script.next_fault(StorageCall::Read) {
             None => Ok(()),
-            Some(FaultKind::Damage) => Err(ReadFault::Damaged { space, cause }),
+            Some(InjectedFault::Damage) => Err(ReadFault::Damaged { space, cause }),
             Some(
-                FaultKind::Fail | FaultKind::FailSync | FaultKind::Tear { .. } | FaultKind::DropUnsynced,
+                InjectedFault::Fail
+                | InjectedFault::FailSync
+                | InjectedFault::Tear { .. }
+                | InjectedFault::DropUnsynced,
             ) => Err(ReadFault::Io { space, kind: io::ErrorKind::Other, cause }),
         }
     }
 
     /// The fault of a writing call. Fails if the store has crashed.
-    fn write_fault(&self, call: StorageCall) -> Result<Option<FaultKind>, Cause> {
+    fn write_fault(&self, call: StorageCall) -> Result<Option<InjectedFault>, Cause> {
         if self.has_crashed() {
             return Err(Cause::new("the store has crashed"));
         }
@@ -156,9 +159,9 @@ impl<R: RowStore> RowStore for Faulty<R> {
     async fn commit(&self, mut batches: Vec<Vec<RowChange>>, durability: Durability) -> Result<(), Cause> {
         let survive = match self.write_fault(StorageCall::Commit)? {
             None => return self.apply(batches, durability).await,
-            Some(FaultKind::Fail | FaultKind::Damage | FaultKind::DropUnsynced) => 0,
-            Some(FaultKind::FailSync) => batches.len(),
-            Some(FaultKind::Tear { survive }) => survive,
+            Some(InjectedFault::Fail | InjectedFault::Damage | InjectedFault::DropUnsynced) => 0,
+            Some(InjectedFault::FailSync) => batches.len(),
+            Some(InjectedFault::Tear { survive }) => survive,
         };
         batches.truncate(survive);
         if let Some(image) = &self.image {
@@ -190,10 +193,15 @@ impl<R: RowStore> RowStore for Faulty<R> {
         let fault = self.write_fault(StorageCall::Ingest)?;
         match fault {
             None => {}
-            Some(FaultKind::Fail | FaultKind::FailSync | FaultKind::Damage | FaultKind::DropUnsynced) => {
+            Some(
+                InjectedFault::Fail
+                | InjectedFault::FailSync
+                | InjectedFault::Damage
+                | InjectedFault::DropUnsynced,
+            ) => {
                 rows.clear();
             }
-            Some(FaultKind::Tear { survive }) => rows.truncate(survive),
+            Some(InjectedFault::Tear { survive }) => rows.truncate(survive),
         }
         if let Some(image) = &self.image {
             image.ingest(space, &rows);
@@ -214,7 +222,9 @@ impl<R: RowStore> RowStore for Faulty<R> {
     async fn reopen(&self) -> Result<(), Cause> {
         match (self.write_fault(StorageCall::Reopen)?, &self.image) {
             (None, _) => {}
-            (Some(FaultKind::DropUnsynced), Some(image)) => return self.reopen_without_unsynced(image).await,
+            (Some(InjectedFault::DropUnsynced), Some(image)) => {
+                return self.reopen_without_unsynced(image).await;
+            }
             (Some(_), _) => return Err(Cause::new("the script says so")),
         }
         self.inner.reopen().await?;

@@ -21,16 +21,16 @@ use crate::view::{Chunk, ChunkBuilder, Direction, Parts, Scan};
 const VERSION_OVERHEAD_BYTES: u64 = 64;
 
 pub(crate) struct Memory {
-    state: RwLock<State>,
+    state: RwLock<VersionedRows>,
     points: Arc<OpenPoints>,
     /// Number of reopens.
     generation: Arc<AtomicU64>,
 }
 
 /// All versions of all rows.
-struct State {
+struct VersionedRows {
     /// The spaces in order, the internal one last.
-    spaces: Vec<BTreeMap<Bytes, Vec<Version>>>,
+    spaces: Vec<BTreeMap<Bytes, Vec<RowVersion>>>,
     /// Number of the newest commit.
     sequence: u64,
     /// Rows with a version that can be dropped once no reader is older than the given commit, oldest first.
@@ -40,7 +40,7 @@ struct State {
 }
 
 /// Value of a row after one commit; `None` is its absence.
-struct Version {
+struct RowVersion {
     sequence: u64,
     value: Option<Bytes>,
 }
@@ -80,7 +80,7 @@ impl Memory {
 
     /// A store with the given rows: one map per space, the internal one last.
     pub(crate) fn with_rows(spaces: Vec<BTreeMap<Bytes, Bytes>>) -> Memory {
-        let mut state = State {
+        let mut state = VersionedRows {
             spaces: spaces.iter().map(|_| BTreeMap::new()).collect(),
             sequence: 0,
             stale: VecDeque::new(),
@@ -95,11 +95,11 @@ impl Memory {
         Memory { state: RwLock::new(state), points: Arc::default(), generation: Arc::default() }
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, State> {
+    fn read(&self) -> RwLockReadGuard<'_, VersionedRows> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, State> {
+    fn write(&self) -> RwLockWriteGuard<'_, VersionedRows> {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -217,8 +217,8 @@ impl RowStore for Memory {
     }
 }
 
-impl State {
-    fn rows(&self, space: Space) -> Result<&BTreeMap<Bytes, Vec<Version>>, ReadFault> {
+impl VersionedRows {
+    fn rows(&self, space: Space) -> Result<&BTreeMap<Bytes, Vec<RowVersion>>, ReadFault> {
         if self.closed {
             return Err(ReadFault::Closed);
         }
@@ -252,7 +252,7 @@ impl State {
                 self.size_bytes -= version_bytes(&key, &last.value);
                 last.value = value;
             }
-            Some(_) | None => versions.push(Version { sequence, value }),
+            Some(_) | None => versions.push(RowVersion { sequence, value }),
         }
         // A first version with a value supersedes nothing.
         let is_stale = versions.len() > 1 || versions.first().is_some_and(|version| version.value.is_none());
@@ -275,7 +275,7 @@ impl State {
             for dropped in versions.drain(..seen.saturating_sub(1)) {
                 self.size_bytes -= version_bytes(&key, &dropped.value);
             }
-            if let [Version { value: None, .. }] = versions.as_slice() {
+            if let [RowVersion { value: None, .. }] = versions.as_slice() {
                 self.size_bytes -= version_bytes(&key, &None);
                 self.spaces[index].remove(&key);
             }
@@ -287,7 +287,7 @@ fn version_bytes(key: &Bytes, value: &Option<Bytes>) -> u64 {
     (key.len() + value.as_ref().map_or(0, Bytes::len)) as u64 + VERSION_OVERHEAD_BYTES
 }
 
-fn value_at(versions: &[Version], sequence: u64) -> Option<Bytes> {
+fn value_at(versions: &[RowVersion], sequence: u64) -> Option<Bytes> {
     let version = versions.iter().rev().find(|version| version.sequence <= sequence)?;
     version.value.clone()
 }

@@ -21,7 +21,7 @@ use model::{
     Ambient, ContainerDefinition, ContainerDraft, ContainerNumber, EffectiveRange, PartitionKeyDefinition,
     PartitionKeyKind, PartitionOrdinal,
 };
-use partition::index::{IndexMemory, IndexOptions, IndexPath, IndexReader, Lookup, PathStep};
+use partition::index::{IndexMemory, IndexOptions, IndexPath, IndexReader, IndexStep, Lookup};
 use partition::keyspace::{INDEX, PartitionId, SPACES};
 use partition::{
     ContainerShape, CurrentShape, PartitionEnvironment, PartitionMetrics, PartitionSpec, PhysicalPartition,
@@ -278,7 +278,7 @@ fn id() -> PartitionId {
 }
 
 fn path(name: &str) -> IndexPath {
-    IndexPath::property([PathStep::Name(name)])
+    IndexPath::property([IndexStep::Name(name)])
 }
 
 fn code(value: &Value) -> Vec<u8> {

@@ -5,7 +5,7 @@
 use crate::filter;
 use crate::log::LogKind;
 use crate::record::Record;
-use crate::staging::{Accepted, Context, RecordState, Staging};
+use crate::staging::{Accepted, RecordState, Staging, StagingContext};
 use crate::state::WriterState;
 use bytes::Bytes;
 use model::limits::{BATCH_ANSWER_BYTES_MAX, ITEM_BYTES_MAX};
@@ -24,7 +24,7 @@ pub(crate) type Outcomes = Vec<(Outcome, Work)>;
 
 /// Runs all steps of `transaction` on `state`. If one is refused, all are.
 pub(crate) async fn evaluate(
-    context: Context<'_>,
+    context: StagingContext<'_>,
     state: &WriterState,
     transaction: &Transaction,
 ) -> Result<(Accepted, Outcomes), StepFault> {

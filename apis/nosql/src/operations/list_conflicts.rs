@@ -6,7 +6,7 @@ use super::asked::List;
 use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
-use engine::{Action, Page, Reach, Resource};
+use engine::{Action, ListPage, Reach, Resource};
 use model::{ContinuationFault, RequestFault};
 use serde_json::Value as Json;
 
@@ -17,7 +17,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     if asked.page().continuation.is_some() {
         return Err(RequestFault::BadContinuation(ContinuationFault::OnePage).into());
     }
-    let page: Page<Json> = Page { items: Vec::new(), continuation: None };
+    let page: ListPage<Json> = ListPage { items: Vec::new(), continuation: None };
     let rid = container.rid().text();
     let list = List { parent_rid: rid.as_str(), envelope: "Conflicts" };
     asked.answer(call, list, page, Json::clone).await

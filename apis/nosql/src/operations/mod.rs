@@ -72,7 +72,7 @@ use crate::wire::{definition, headers, names};
 use bytes::Bytes;
 use engine::{
     Action, Addressed, AdminPass, CatalogPass, Container, Creation, Database, Engine, Guarded, Keyed,
-    LARGE_TEXT_BYTES, MemoryHolder, PageRequest, Principal, Resource, WritePass,
+    LARGE_TEXT_BYTES, ListRequest, MemoryHolder, Principal, Resource, WritePass,
 };
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
@@ -264,9 +264,9 @@ impl Call<'_> {
     }
 
     /// Size and start of the requested page.
-    fn page_request(&self) -> Result<PageRequest, WireFault> {
+    fn page_request(&self) -> Result<ListRequest, WireFault> {
         let continuation = headers::text(self.headers(), &names::CONTINUATION)?.map(str::to_owned);
-        Ok(PageRequest { items_max: headers::page_items(self.headers())?, continuation })
+        Ok(ListRequest { items_max: headers::page_items(self.headers())?, continuation })
     }
 }
 

@@ -86,7 +86,7 @@ impl Action {
     }
 
     /// The action as text, for a refusal.
-    pub fn words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Action::ReadAccount => "reading the account",
             Action::ReadMetadata => "reading databases, containers and their settings",

@@ -28,14 +28,14 @@ pub(crate) enum GrantScope {
     /// All items.
     Container,
     /// One item.
-    Document(Named),
+    Document(ItemReference),
     /// One script.
     Script(ScriptKind, String),
 }
 
 /// How an item is referred to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Named {
+pub(crate) enum ItemReference {
     /// By its id.
     Id(String),
     /// By the number in its RID.
@@ -170,11 +170,11 @@ impl GrantScope {
     fn encode(&self, out: &mut Encoder) {
         match self {
             GrantScope::Container => out.byte(0),
-            GrantScope::Document(Named::Id(id)) => {
+            GrantScope::Document(ItemReference::Id(id)) => {
                 out.byte(1);
                 out.text(id);
             }
-            GrantScope::Document(Named::Number(number)) => {
+            GrantScope::Document(ItemReference::Number(number)) => {
                 out.byte(2);
                 out.number(*number);
             }
@@ -189,10 +189,10 @@ impl GrantScope {
     fn decode(input: &mut Decoder<'_>) -> Result<GrantScope, DecodeFault> {
         match input.byte("scope of a grant")? {
             0 => Ok(GrantScope::Container),
-            1 => input.text("id of a document").map(|id| GrantScope::Document(Named::Id(id))),
-            2 => {
-                input.number("number of a document").map(|number| GrantScope::Document(Named::Number(number)))
-            }
+            1 => input.text("id of a document").map(|id| GrantScope::Document(ItemReference::Id(id))),
+            2 => input
+                .number("number of a document")
+                .map(|number| GrantScope::Document(ItemReference::Number(number))),
             3 => {
                 let kind = input.choice("script kind", ScriptKind::ALL, ScriptKind::tag)?;
                 Ok(GrantScope::Script(kind, input.text("name of a script")?))
@@ -202,12 +202,12 @@ impl GrantScope {
     }
 }
 
-impl Named {
+impl ItemReference {
     fn is(&self, target: &Target) -> bool {
         match (self, target) {
-            (Named::Id(id), Target::Id(asked)) => id == asked,
-            (Named::Number(number), Target::Number(asked)) => *number == asked.raw(),
-            (Named::Id(_), Target::Number(_)) | (Named::Number(_), Target::Id(_)) => false,
+            (ItemReference::Id(id), Target::Id(asked)) => id == asked,
+            (ItemReference::Number(number), Target::Number(asked)) => *number == asked.raw(),
+            (ItemReference::Id(_), Target::Number(_)) | (ItemReference::Number(_), Target::Id(_)) => false,
         }
     }
 }

@@ -17,7 +17,7 @@ pub(crate) use action::Sought;
 pub use action::{Action, Reach, Resource};
 pub use bearer::{Identity, IdentityOptions};
 pub use grant::Grant;
-pub(crate) use grant::{GrantScope, Named};
+pub(crate) use grant::{GrantScope, ItemReference};
 pub use keys::{AccountKey, KeyFingerprint, KeyName, KeyUse};
 pub(crate) use pass::check_parent;
 pub use pass::{
@@ -166,7 +166,7 @@ impl Access {
             Rights::AccountRead if action.is_read() && action != Action::ReadPermissions => Ok(()),
             Rights::Permission(permission) if permission.definition().allows(action, resource) => Ok(()),
             Rights::AccountRead | Rights::Permission(_) => {
-                Err(AccessFault::NotPermitted { needed: action.words() })
+                Err(AccessFault::NotPermitted { needed: action.describe() })
             }
         }
     }
@@ -191,7 +191,7 @@ impl Access {
             Rights::AccountRead => action.is_read() && action != Action::ReadPermissions,
             Rights::Permission(permission) => permission.definition().allows_somewhere(action),
         };
-        if allowed { Ok(()) } else { Err(AccessFault::NotPermitted { needed: action.words() }) }
+        if allowed { Ok(()) } else { Err(AccessFault::NotPermitted { needed: action.describe() }) }
     }
 
     /// The result of a search, if `principal` may know whether the resource exists. For a caller with narrow rights an
@@ -210,7 +210,7 @@ impl Access {
             Rights::Roles(roles) => roles.reveal(action, sought, resource)?,
             Rights::Permission(permission) => {
                 if !resource.is_some_and(|resource| permission.definition().is_in(resource)) {
-                    return Err(AccessFault::NotPermitted { needed: action.words() }.into());
+                    return Err(AccessFault::NotPermitted { needed: action.describe() }.into());
                 }
             }
         }

@@ -82,7 +82,7 @@ pub enum Assignee {
 /// All roles and assignments, checked.
 #[derive(Clone, Debug, Default)]
 pub struct RoleTable {
-    assignments: Vec<(Assignee, Grant)>,
+    assignments: Vec<(Assignee, RoleGrant)>,
 }
 
 /// The claims of a token about its holder.
@@ -96,12 +96,12 @@ pub(super) struct Claimant {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RoleRights {
     principal: String,
-    grants: Vec<Grant>,
+    grants: Vec<RoleGrant>,
 }
 
 /// Actions that are allowed at a scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Grant {
+struct RoleGrant {
     actions: Vec<String>,
     scope: ScopeName,
 }
@@ -128,7 +128,7 @@ impl RoleTable {
             let actions = own.or_else(|| built_in(&assignment.role));
             let actions =
                 actions.ok_or_else(|| format!("the role \"{}\" is not defined", assignment.role))?;
-            Ok((assignment.assignee, Grant { actions, scope: assignment.scope }))
+            Ok((assignment.assignee, RoleGrant { actions, scope: assignment.scope }))
         });
         Ok(RoleTable { assignments: assignments.collect::<Result<_, String>>()? })
     }
@@ -153,10 +153,10 @@ impl RoleRights {
 
     /// Whether any role allows `action` on `resource`.
     pub(super) fn authorise(&self, action: Action, resource: Resource<'_>) -> Result<(), AccessFault> {
-        let name = data_action(action).ok_or(AccessFault::RoleImpossible { needed: action.words() })?;
+        let name = data_action(action).ok_or(AccessFault::RoleImpossible { needed: action.describe() })?;
         // Every client reads the account first, whatever scope its roles have.
         let anywhere = action == Action::ReadAccount;
-        let allows = |grant: &Grant| {
+        let allows = |grant: &RoleGrant| {
             grant.actions.iter().any(|pattern| matches(pattern, name))
                 && (anywhere || includes(&grant.scope, resource))
         };
@@ -174,8 +174,8 @@ impl RoleRights {
         sought: Sought<'_>,
         found: Option<Resource<'_>>,
     ) -> Result<(), AccessFault> {
-        let name = data_action(action).ok_or(AccessFault::RoleImpossible { needed: action.words() })?;
-        let sees = |grant: &Grant| match found {
+        let name = data_action(action).ok_or(AccessFault::RoleImpossible { needed: action.describe() })?;
+        let sees = |grant: &RoleGrant| match found {
             Some(resource) => includes(&grant.scope, resource),
             None => includes_sought(&grant.scope, sought),
         };

@@ -23,7 +23,7 @@ const TOKEN_BYTES: usize = 1 + MAC_BYTES + CLAIM_BYTES;
 
 /// The content of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Claim {
+pub(crate) struct TokenClaim {
     pub(crate) permission: ResourceNumber,
     /// The change of the catalog that wrote it.
     pub(crate) change: u64,
@@ -48,7 +48,7 @@ impl TokenKey {
 
     /// Makes the text of a token.
     pub(crate) fn seal(&self, permission: ResourceNumber, change: u64, expires: u64) -> String {
-        let claim = encode(&Claim { permission, change, expires });
+        let claim = encode(&TokenClaim { permission, change, expires });
         let mac = self.mac(&claim).finalize().into_bytes();
         let mut token = Vec::with_capacity(TOKEN_BYTES);
         token.push(VERSION);
@@ -58,7 +58,7 @@ impl TokenKey {
     }
 
     /// The content of `text`, if this key sealed it. The comparison takes constant time for any text.
-    pub(crate) fn open(&self, text: &str) -> Option<Claim> {
+    pub(crate) fn open(&self, text: &str) -> Option<TokenClaim> {
         let mut token = [0; TOKEN_BYTES + 2];
         let length = BASE64_URL_SAFE_NO_PAD.decode_slice(text, &mut token).ok()?;
         let (version, rest) = token[..length].split_first()?;
@@ -86,7 +86,7 @@ fn keyed(secret: &[u8; 32]) -> Hmac<Sha256> {
     Hmac::new(&block.into())
 }
 
-fn encode(claim: &Claim) -> [u8; CLAIM_BYTES] {
+fn encode(claim: &TokenClaim) -> [u8; CLAIM_BYTES] {
     let mut bytes = [0; CLAIM_BYTES];
     bytes[..4].copy_from_slice(&claim.permission.0.to_be_bytes());
     bytes[4..12].copy_from_slice(&claim.change.to_be_bytes());
@@ -94,10 +94,10 @@ fn encode(claim: &Claim) -> [u8; CLAIM_BYTES] {
     bytes
 }
 
-fn decode(bytes: &[u8; CLAIM_BYTES]) -> Option<Claim> {
+fn decode(bytes: &[u8; CLAIM_BYTES]) -> Option<TokenClaim> {
     let (permission, rest) = bytes.split_first_chunk::<4>()?;
     let (change, expires) = rest.split_first_chunk::<8>()?;
-    Some(Claim {
+    Some(TokenClaim {
         permission: ResourceNumber(u32::from_be_bytes(*permission)),
         change: u64::from_be_bytes(*change),
         expires: u64::from_be_bytes(expires.try_into().ok()?),
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn a_token_says_what_was_sealed() {
         let text = key(b"first").seal(ResourceNumber(3), 17, 1_700_000_000);
-        let claim = Claim { permission: ResourceNumber(3), change: 17, expires: 1_700_000_000 };
+        let claim = TokenClaim { permission: ResourceNumber(3), change: 17, expires: 1_700_000_000 };
         assert_eq!(key(b"first").open(&text), Some(claim));
         assert_eq!(format!("{:?}", key(b"first")), "TokenKey(…)");
     }

@@ -15,14 +15,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// When and by which catalog change something was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct CatalogStamp {
     /// Count of catalog changes.
     pub(crate) change: u64,
     /// Seconds since 1970.
     pub(crate) ts: u64,
 }
 
-impl Stamp {
+impl CatalogStamp {
     pub(super) fn etag(self) -> Etag {
         Etag { ordinal: PartitionOrdinal(0), stamp: self.change }
     }
@@ -39,7 +39,7 @@ pub struct Addressed<T> {
 
 /// Which part of a list is requested.
 #[derive(Clone, Debug)]
-pub struct PageRequest {
+pub struct ListRequest {
     /// Maximum number of items.
     pub items_max: usize,
     /// Where to continue.
@@ -48,7 +48,7 @@ pub struct PageRequest {
 
 /// A part of a list.
 #[derive(Clone, Debug)]
-pub struct Page<T> {
+pub struct ListPage<T> {
     /// The items.
     pub items: Vec<T>,
     /// Where to continue, if there is more.
@@ -60,11 +60,11 @@ pub struct Page<T> {
 pub struct Database {
     number: DatabaseNumber,
     id: String,
-    stamp: Stamp,
+    stamp: CatalogStamp,
 }
 
 impl Database {
-    pub(crate) fn new(number: DatabaseNumber, id: String, stamp: Stamp) -> Database {
+    pub(crate) fn new(number: DatabaseNumber, id: String, stamp: CatalogStamp) -> Database {
         Database { number, id, stamp }
     }
 
@@ -93,7 +93,7 @@ impl Database {
         self.stamp.ts
     }
 
-    pub(crate) fn stamp(&self) -> Stamp {
+    pub(crate) fn stamp(&self) -> CatalogStamp {
         self.stamp
     }
 }
@@ -104,7 +104,7 @@ pub(crate) struct ContainerParts {
     pub(crate) number: ContainerNumber,
     pub(crate) database: Arc<Database>,
     pub(crate) definition: ContainerDefinition,
-    pub(crate) stamp: Stamp,
+    pub(crate) stamp: CatalogStamp,
     /// Parses the queries of its computed properties.
     pub(crate) computed_reader: ComputedReader,
 }
@@ -152,7 +152,7 @@ impl Container {
     pub(crate) fn replaced(
         &self,
         definition: ContainerDefinition,
-        stamp: Stamp,
+        stamp: CatalogStamp,
         expiry_changed: bool,
     ) -> Container {
         let parts = ContainerParts { definition, stamp, ..self.parts.clone() };
@@ -161,7 +161,7 @@ impl Container {
     }
 
     /// The same container after the expiry rows were rewritten; clients do not see this as a change.
-    pub(crate) fn settled(&self) -> Container {
+    pub(crate) fn rescheduled(&self) -> Container {
         Container::assemble(self.parts.clone(), false, Arc::clone(&self.shape), Arc::clone(&self.map))
     }
 
@@ -266,7 +266,7 @@ impl Container {
         self.parts.stamp.ts
     }
 
-    pub(crate) fn stamp(&self) -> Stamp {
+    pub(crate) fn stamp(&self) -> CatalogStamp {
         self.parts.stamp
     }
 
@@ -291,12 +291,12 @@ impl Container {
 pub(crate) struct PartitionMap {
     pub(crate) entries: Vec<Arc<PartitionSlot>>,
     /// When the map last changed.
-    pub(crate) stamp: Stamp,
+    pub(crate) stamp: CatalogStamp,
     retired: AtomicBool,
 }
 
 impl PartitionMap {
-    pub(crate) fn new(entries: Vec<Arc<PartitionSlot>>, stamp: Stamp) -> PartitionMap {
+    pub(crate) fn new(entries: Vec<Arc<PartitionSlot>>, stamp: CatalogStamp) -> PartitionMap {
         let retired = AtomicBool::new(false);
         PartitionMap { entries, stamp, retired }
     }
@@ -311,7 +311,11 @@ impl PartitionMap {
         self.retired.load(Ordering::SeqCst)
     }
 
-    pub(crate) fn initial(definition: &PartitionKeyDefinition, count: u32, stamp: Stamp) -> PartitionMap {
+    pub(crate) fn initial(
+        definition: &PartitionKeyDefinition,
+        count: u32,
+        stamp: CatalogStamp,
+    ) -> PartitionMap {
         let entry =
             |(ordinal, range)| Arc::new(PartitionSlot::new(PartitionOrdinal(ordinal), range, Vec::new()));
         let entries = (0..).zip(definition.initial_ranges(count)).map(entry).collect();
@@ -389,11 +393,16 @@ pub struct Offer {
     owner: OfferOwner,
     throughput: Throughput,
     highest: u64,
-    stamp: Stamp,
+    stamp: CatalogStamp,
 }
 
 impl Offer {
-    pub(crate) fn new(number: OfferNumber, owner: OfferOwner, throughput: Throughput, stamp: Stamp) -> Offer {
+    pub(crate) fn new(
+        number: OfferNumber,
+        owner: OfferOwner,
+        throughput: Throughput,
+        stamp: CatalogStamp,
+    ) -> Offer {
         Offer { number, owner, throughput, highest: throughput.max(), stamp }
     }
 
@@ -438,7 +447,7 @@ impl Offer {
         self.stamp.ts
     }
 
-    pub(crate) fn stamp(&self) -> Stamp {
+    pub(crate) fn stamp(&self) -> CatalogStamp {
         self.stamp
     }
 }

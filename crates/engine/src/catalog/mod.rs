@@ -20,7 +20,7 @@ mod users;
 pub use encryption_keys::ClientEncryptionKey;
 pub(crate) use entries::PartitionMap;
 pub use entries::{
-    Addressed, Container, Database, Offer, OfferOwner, Page, PageRequest, PartitionRange, RangeFeed,
+    Addressed, Container, Database, ListPage, ListRequest, Offer, OfferOwner, PartitionRange, RangeFeed,
 };
 pub use permissions::{Permission, PermissionPart, PermissionResource, WantedPermission};
 pub use scripts::{NamedScript, Script};
@@ -125,8 +125,8 @@ impl Engine {
     pub fn list_databases(
         &self,
         _pass: &CatalogPass<Account>,
-        page: &PageRequest,
-    ) -> Result<Page<Arc<Database>>, Fault> {
+        page: &ListRequest,
+    ) -> Result<ListPage<Arc<Database>>, Fault> {
         let databases = self.catalog.state().databases();
         self.page_of(page, b"databases", databases, |database| database.number().0)
     }
@@ -203,8 +203,8 @@ impl Engine {
     pub fn list_containers(
         &self,
         pass: &CatalogPass<&Database>,
-        page: &PageRequest,
-    ) -> Result<Page<Arc<Container>>, Fault> {
+        page: &ListRequest,
+    ) -> Result<ListPage<Arc<Container>>, Fault> {
         let database = pass.resource;
         let context = format!("containers {}", database.number().0);
         let containers = self.catalog.state().containers_of(database);
@@ -225,11 +225,11 @@ impl Engine {
     /// One page of a list that is sorted by `number`; the continuation is the last number returned.
     fn page_of<T>(
         &self,
-        page: &PageRequest,
+        page: &ListRequest,
         context: &[u8],
         all: Vec<T>,
         number: impl Fn(&T) -> u32,
-    ) -> Result<Page<T>, Fault> {
+    ) -> Result<ListPage<T>, Fault> {
         let last = match &page.continuation {
             None => 0,
             Some(text) => {
@@ -245,7 +245,7 @@ impl Engine {
             .last()
             .filter(|_| more)
             .map(|item| self.continuation_key.seal(context, &number(item).to_be_bytes()));
-        Ok(Page { items, continuation })
+        Ok(ListPage { items, continuation })
     }
 }
 

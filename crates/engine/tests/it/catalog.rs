@@ -1,7 +1,7 @@
 //! Databases, containers, offers, ranges.
 
 use crate::harness::{Harness, TestAmbient};
-use engine::{Account, Action, Container, Database, Engine, EngineOptions, PageRequest};
+use engine::{Account, Action, Container, Database, Engine, EngineOptions, ListRequest};
 use kv::{Batch, CommitMode, Durability, Store};
 use model::policy::{CompositeIndex, ComputedProperty};
 use model::{
@@ -35,7 +35,7 @@ async fn lists_are_paged_and_foreign_continuations_refused() {
         harness.database(&format!("d{number}")).await.unwrap();
     }
     let list = |continuation| {
-        harness.engine.list_databases(&harness.reader(Account), &PageRequest { items_max: 2, continuation })
+        harness.engine.list_databases(&harness.reader(Account), &ListRequest { items_max: 2, continuation })
     };
     let mut seen = Vec::new();
     let mut continuation = None;

@@ -2,7 +2,7 @@
 
 use crate::harness::{Harness, KEY, TestAmbient};
 use engine::{
-    AccountKey, Action, CatalogPass, Container, Creation, KeyName, PageRequest, Permission, PermissionPart,
+    AccountKey, Action, CatalogPass, Container, Creation, KeyName, ListRequest, Permission, PermissionPart,
     PermissionResource, Permissions, Principal, Reach, Resource, Script, Scripts, Users, WantedPermission,
 };
 use kv::{CommitMode, Direction, ScanLimit, Store};
@@ -190,7 +190,7 @@ async fn a_pass_for_one_database_is_none_for_another() {
     assert_eq!(engine.permission_token(&foreign, &permission, TokenLife::DEFAULT).unwrap_err(), missing);
     assert_eq!(engine.find_user(&foreign.users(), "u").unwrap_err(), missing);
     assert_eq!(engine.find_permission(&foreign, &user, "p").unwrap_err(), missing);
-    let page = PageRequest { items_max: 10, continuation: None };
+    let page = ListRequest { items_max: 10, continuation: None };
     assert_eq!(engine.list_permissions(&foreign, &user, &page).unwrap_err(), missing);
     let users = || harness.admin(Users { database: &other });
     let permissions = || harness.admin(Permissions { database: &other });

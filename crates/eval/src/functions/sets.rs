@@ -9,27 +9,27 @@ use value::{ValueRef, compare};
 use super::Call;
 use super::arrays::{SORT_STEPS, array_of, sorted_distinct};
 use crate::EvalFault;
-use crate::expression::{Outcome, defined};
+use crate::expression::{EvalResult, defined};
 
-pub(super) fn intersect(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn intersect(call: Call<'_>) -> EvalResult<'_> {
     combine(call, |left, right| {
         let members = sorted_distinct(right);
         distinct(left.elements().filter(|element| is_member(&members, *element)))
     })
 }
 
-pub(super) fn union(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn union(call: Call<'_>) -> EvalResult<'_> {
     combine(call, |left, right| distinct(left.elements().chain(right.elements())))
 }
 
-pub(super) fn difference(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn difference(call: Call<'_>) -> EvalResult<'_> {
     combine(call, |left, right| {
         let members = sorted_distinct(right);
         distinct(left.elements().filter(|element| !is_member(&members, *element)))
     })
 }
 
-pub(super) fn equal(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn equal(call: Call<'_>) -> EvalResult<'_> {
     let left = defined!(call.array(0));
     let right = defined!(call.array(1));
     charge_sorts(call, left.as_ref(), right.as_ref())?;
@@ -42,7 +42,7 @@ pub(super) fn equal(call: Call<'_>) -> Outcome<'_> {
 fn combine<'a>(
     call: Call<'a>,
     choose: impl for<'v> Fn(ValueRef<'v>, ValueRef<'v>) -> Vec<ValueRef<'v>>,
-) -> Outcome<'a> {
+) -> EvalResult<'a> {
     let left = defined!(call.array(0));
     let right = defined!(call.array(1));
     charge_sorts(call, left.as_ref(), right.as_ref())?;

@@ -4,7 +4,7 @@
 //! Queries contain the expression in place of the name, so the expression is recognised, also if the client wrote it
 //! out. An index that was built for another definition has another expression and is not used.
 
-use partition::index::{IndexReader, PathStep as IndexStep};
+use partition::index::{IndexReader, IndexStep};
 use plan::query::Expression;
 
 /// The path to a value in a computed property; the expression must refer to the document itself.

@@ -49,7 +49,7 @@ impl<'a> Counting<'a> {
             filter => filter.cloned().into_iter().collect(),
         };
         lookups.extend(lookup);
-        let mut documents = self.open.looked_up(self.index, &Lookup::And(lookups)).await?;
+        let mut documents = self.open.documents_of(self.index, &Lookup::And(lookups)).await?;
         if !documents.is_exact() {
             return Ok(None);
         }

@@ -9,16 +9,16 @@ use kv::Direction;
 use partition::index::{IndexPath, IndexReader, Lookup};
 use plan::query::{Aggregate, AggregateKind, Expression, Family, Function, Order, Projection, Source};
 
-use super::known::Known;
+use super::index_condition::IndexCondition;
 use super::lookup;
 use crate::computed::is_document;
-use crate::program::{Input, Layer, Shape};
+use crate::program::{Layer, LayerInput, Shape};
 
 /// What is requested from an index alone.
 #[derive(Debug)]
 pub(crate) enum Covered<'l> {
     /// Aggregates over all rows, in their order.
-    Folds(Vec<Fold>),
+    Folds(Vec<IndexFold>),
     /// Rows made of the values at one path.
     Values(Values<'l>),
     /// Rows made of tuples of the values at several paths.
@@ -27,13 +27,13 @@ pub(crate) enum Covered<'l> {
 
 /// The source of an aggregate over all rows.
 #[derive(Debug)]
-pub(crate) enum Fold {
+pub(crate) enum IndexFold {
     /// The number of documents.
     All,
     /// The number of documents that have a value at the path.
     Present(IndexPath),
     /// The number of documents that also meet a condition.
-    Matching(Known),
+    Matching(IndexCondition),
     /// All values at the path.
     Sum(IndexPath),
     /// The first value at the path in one direction.
@@ -56,7 +56,7 @@ pub(crate) struct Values<'l> {
 pub(crate) fn covered<'l>(layer: &'l Layer, index: &IndexReader) -> Option<Covered<'l>> {
     let query = &layer.query;
     let is_plain = matches!(&query.sources[..], [Source::Container { path }] if path.is_empty());
-    if !is_plain || layer.input != Input::Documents {
+    if !is_plain || layer.input != LayerInput::Documents {
         return None;
     }
     match layer.shape {
@@ -73,17 +73,17 @@ pub(crate) fn covered<'l>(layer: &'l Layer, index: &IndexReader) -> Option<Cover
     }
 }
 
-fn fold(aggregate: &Aggregate, index: &IndexReader) -> Option<Fold> {
+fn fold(aggregate: &Aggregate, index: &IndexReader) -> Option<IndexFold> {
     let argument = &aggregate.argument;
     match aggregate.kind {
-        AggregateKind::Count if is_always_there(argument) => Some(Fold::All),
-        AggregateKind::Count => Some(Fold::Present(lookup::path(argument, index)?)),
-        AggregateKind::CountIf => {
-            lookup::told_of_condition(argument, index).filter(|known| known.is_exact).map(Fold::Matching)
-        }
-        AggregateKind::Sum | AggregateKind::Avg => Some(Fold::Sum(lookup::path(argument, index)?)),
-        AggregateKind::Min => Some(Fold::Extreme(lookup::path(argument, index)?, Direction::Forward)),
-        AggregateKind::Max => Some(Fold::Extreme(lookup::path(argument, index)?, Direction::Backward)),
+        AggregateKind::Count if is_always_there(argument) => Some(IndexFold::All),
+        AggregateKind::Count => Some(IndexFold::Present(lookup::path(argument, index)?)),
+        AggregateKind::CountIf => lookup::explained_condition(argument, index)
+            .filter(|known| known.is_exact)
+            .map(IndexFold::Matching),
+        AggregateKind::Sum | AggregateKind::Avg => Some(IndexFold::Sum(lookup::path(argument, index)?)),
+        AggregateKind::Min => Some(IndexFold::Extreme(lookup::path(argument, index)?, Direction::Forward)),
+        AggregateKind::Max => Some(IndexFold::Extreme(lookup::path(argument, index)?, Direction::Backward)),
         AggregateKind::MakeList | AggregateKind::MakeSet => None,
     }
 }
@@ -98,36 +98,36 @@ fn groups<'l>(
     aggregates: &'l [Aggregate],
     index: &IndexReader,
 ) -> Option<Covered<'l>> {
-    let mut look = Look::default();
-    keys.iter().try_for_each(|key| look.at(key, EXPRESSION_DEPTH_MAX))?;
+    let mut collector = PathCollector::default();
+    keys.iter().try_for_each(|key| collector.at(key, EXPRESSION_DEPTH_MAX))?;
     for Aggregate { kind, argument } in aggregates {
         match kind {
             AggregateKind::Count if is_document(argument) => continue,
-            AggregateKind::Min | AggregateKind::Max => look.has_extremes = true,
+            AggregateKind::Min | AggregateKind::Max => collector.has_extremes = true,
             // Sets prefer some kinds among equal numbers, so the documents must be read.
-            AggregateKind::MakeSet | AggregateKind::CountIf => look.is_plain = false,
+            AggregateKind::MakeSet | AggregateKind::CountIf => collector.is_plain = false,
             AggregateKind::MakeList => return None,
             AggregateKind::Count | AggregateKind::Sum | AggregateKind::Avg => {}
         }
-        look.at(argument, EXPRESSION_DEPTH_MAX)?;
+        collector.at(argument, EXPRESSION_DEPTH_MAX)?;
     }
-    look.covered(index, false)
+    collector.covered(index, false)
 }
 
 fn distinct<'l>(layer: &'l Layer, index: &IndexReader) -> Option<Covered<'l>> {
-    let mut look = Look::default();
+    let mut collector = PathCollector::default();
     match &layer.query.projection {
         Projection::Row(_) => return None,
-        Projection::Value(value) => look.at(value, EXPRESSION_DEPTH_MAX)?,
+        Projection::Value(value) => collector.at(value, EXPRESSION_DEPTH_MAX)?,
         Projection::Object(members) => {
-            members.iter().try_for_each(|(_, member)| look.at(member, EXPRESSION_DEPTH_MAX))?;
+            members.iter().try_for_each(|(_, member)| collector.at(member, EXPRESSION_DEPTH_MAX))?;
         }
     }
     match &layer.query.order {
-        Order::None => look.covered(index, false),
+        Order::None => collector.covered(index, false),
         Order::Keys(keys) => {
-            keys.iter().try_for_each(|key| look.at(&key.expression, EXPRESSION_DEPTH_MAX))?;
-            look.covered(index, true)
+            keys.iter().try_for_each(|key| collector.at(&key.expression, EXPRESSION_DEPTH_MAX))?;
+            collector.covered(index, true)
         }
         Order::Rank(_) => None,
     }
@@ -137,7 +137,7 @@ fn distinct<'l>(layer: &'l Layer, index: &IndexReader) -> Option<Covered<'l>> {
 const PATHS_MAX: usize = 4;
 
 /// Finds the paths that expressions refer to.
-struct Look<'l> {
+struct PathCollector<'l> {
     paths: Vec<Vec<&'l str>>,
     is_plain: bool,
     /// Whether there are extremes, which prefer some kinds among equal numbers.
@@ -146,13 +146,13 @@ struct Look<'l> {
     is_for_tests: bool,
 }
 
-impl Default for Look<'_> {
+impl Default for PathCollector<'_> {
     fn default() -> Self {
-        Look { paths: Vec::new(), is_plain: true, has_extremes: false, is_for_tests: false }
+        PathCollector { paths: Vec::new(), is_plain: true, has_extremes: false, is_for_tests: false }
     }
 }
 
-impl<'l> Look<'l> {
+impl<'l> PathCollector<'l> {
     /// A whole expression; `None` if it depends on more than the values at a few paths.
     fn at(&mut self, expression: &'l Expression, levels_left: usize) -> Option<()> {
         let is_bare = expression.document_path().is_some() || matches!(expression, Expression::Constant(_));
@@ -171,8 +171,8 @@ impl<'l> Look<'l> {
         let is_settled = match expression {
             Expression::Slot(_) | Expression::Subquery(..) | Expression::UserCall(..) => false,
             Expression::Call(function, _) => {
-                let is_out_of_reach = function.tells_fixed_time() || looks_inside(*function);
-                let is_of_the_row = function.is_fickle() || *function == Function::DocumentId;
+                let is_out_of_reach = function.depends_on_query_time() || looks_inside(*function);
+                let is_of_the_row = function.is_volatile() || *function == Function::DocumentId;
                 !(is_of_the_row || self.is_for_tests && is_out_of_reach)
             }
             Expression::Index(..) => !self.is_for_tests,
@@ -217,9 +217,9 @@ impl<'l> Look<'l> {
 /// The names that lead to the only value that an expression depends on; `None` if it depends on more (also on the
 /// time), or on something inside the value, which an index does not know.
 pub(crate) fn only_names(expression: &Expression) -> Option<Vec<&str>> {
-    let mut look = Look { is_for_tests: true, ..Look::default() };
-    look.below(expression, EXPRESSION_DEPTH_MAX)?;
-    look.paths.pop().filter(|_| look.paths.is_empty())
+    let mut collector = PathCollector { is_for_tests: true, ..PathCollector::default() };
+    collector.below(expression, EXPRESSION_DEPTH_MAX)?;
+    collector.paths.pop().filter(|_| collector.paths.is_empty())
 }
 
 /// Whether a function reads members or elements of its arguments.
@@ -240,7 +240,7 @@ impl Covered<'_> {
                 format!("the values at {} side by side", texts.join(", "))
             }
             Covered::Folds(folds) => {
-                let texts: Vec<String> = folds.iter().map(Fold::text).collect();
+                let texts: Vec<String> = folds.iter().map(IndexFold::text).collect();
                 texts.join(", ")
             }
         }
@@ -248,12 +248,12 @@ impl Covered<'_> {
 
     /// What is requested from the index in addition to the filter.
     pub(crate) fn lookups(&self) -> Vec<Lookup> {
-        let asked = |fold: &Fold| match fold {
-            Fold::All => None,
-            Fold::Present(path) | Fold::Sum(path) | Fold::Extreme(path, _) => {
+        let asked = |fold: &IndexFold| match fold {
+            IndexFold::All => None,
+            IndexFold::Present(path) | IndexFold::Sum(path) | IndexFold::Extreme(path, _) => {
                 Some(Lookup::Present(path.clone()))
             }
-            Fold::Matching(known) => Some(known.lookup.clone()),
+            IndexFold::Matching(known) => Some(known.lookup.clone()),
         };
         match self {
             Covered::Values(values) => vec![Lookup::Present(values.path.clone())],
@@ -268,24 +268,24 @@ impl Covered<'_> {
     pub(crate) fn is_always_cheapest(&self) -> bool {
         match self {
             Covered::Values(_) | Covered::Tuples(_) => false,
-            Covered::Folds(folds) => {
-                folds.iter().all(|fold| matches!(fold, Fold::All | Fold::Present(_) | Fold::Matching(_)))
-            }
+            Covered::Folds(folds) => folds
+                .iter()
+                .all(|fold| matches!(fold, IndexFold::All | IndexFold::Present(_) | IndexFold::Matching(_))),
         }
     }
 }
 
-impl Fold {
+impl IndexFold {
     fn text(&self) -> String {
         match self {
-            Fold::All => "the count".to_owned(),
-            Fold::Present(path) => format!("the count of {path}"),
-            Fold::Matching(known) => {
+            IndexFold::All => "the count".to_owned(),
+            IndexFold::Present(path) => format!("the count of {path}"),
+            IndexFold::Matching(known) => {
                 format!("the count where {}", known.text.as_deref().unwrap_or_default())
             }
-            Fold::Sum(path) => format!("the values at {path}"),
-            Fold::Extreme(path, Direction::Forward) => format!("the first value at {path}"),
-            Fold::Extreme(path, Direction::Backward) => format!("the last value at {path}"),
+            IndexFold::Sum(path) => format!("the values at {path}"),
+            IndexFold::Extreme(path, Direction::Forward) => format!("the first value at {path}"),
+            IndexFold::Extreme(path, Direction::Backward) => format!("the last value at {path}"),
         }
     }
 }

@@ -13,11 +13,11 @@ use std::ops::{Bound, ControlFlow};
 use value::{Kind, Value, decode_key, key_kind_bytes};
 
 use super::counting::Counting;
-use super::covered::Fold;
+use super::covered::IndexFold;
 use crate::collect::Collector;
 use crate::fault::query_fault;
 use crate::found::QueryMetrics;
-use crate::program::{Check, Layer};
+use crate::program::{Layer, RemainingCheck};
 use crate::task::{OpenPart, Task};
 
 /// Maximum number of documents that are read to find the kinds of an extreme.
@@ -40,20 +40,22 @@ impl Folding<'_> {
     /// Adds the aggregates of the part to an empty collector; returns whether the index was sufficient.
     pub(crate) async fn run(
         &self,
-        folds: &[Fold],
+        folds: &[IndexFold],
         collector: &mut Collector,
         metrics: &mut QueryMetrics,
     ) -> Result<bool, Fault> {
         for (position, fold) in folds.iter().enumerate() {
             let is_known = match fold {
-                Fold::All => {
+                IndexFold::All => {
                     add(collector, position, Some(&Value::Bool(true)), self.counting.count);
                     true
                 }
-                Fold::Present(path) => self.count(Lookup::Present(path.clone()), position, collector).await?,
-                Fold::Matching(known) => self.count(known.lookup.clone(), position, collector).await?,
-                Fold::Sum(path) => self.sum(path, position, collector).await?,
-                Fold::Extreme(path, direction) => {
+                IndexFold::Present(path) => {
+                    self.count(Lookup::Present(path.clone()), position, collector).await?
+                }
+                IndexFold::Matching(known) => self.count(known.lookup.clone(), position, collector).await?,
+                IndexFold::Sum(path) => self.sum(path, position, collector).await?,
+                IndexFold::Extreme(path, direction) => {
                     self.extreme(path, *direction, position, collector, metrics).await?
                 }
             };
@@ -88,7 +90,7 @@ impl Folding<'_> {
             seen += 1;
             self.context.charge(VALUE_STEPS).map_err(query_fault)?;
             if seen.is_multiple_of(VALUES_AT_A_TIME) || self.task.meter.is_due() {
-                self.task.rest().await?;
+                self.task.yield_now().await?;
             }
         }
         Ok(true)
@@ -188,7 +190,7 @@ impl Folding<'_> {
 
     fn evaluate(&self, stored: &StoredDocument, expression: &Expression) -> Result<Option<Value>, Fault> {
         let mut found = None;
-        let (system, document) = (&self.task.program.system, (stored, Check::Filter));
+        let (system, document) = (&self.task.program.system, (stored, RemainingCheck::Filter));
         self.layer.for_each_match(self.context, system, document, &mut |row| {
             found = row.evaluate(expression)?.map(eval::Computed::into_value);
             Ok::<_, EvalFault>(ControlFlow::Continue(()))

@@ -4,7 +4,7 @@
 //! The filter is read in its normal form, [`Predicate`].
 
 use eval::{EXPRESSION_DEPTH_MAX, LikeRest, Meter, like_prefix};
-use partition::index::{Coverage, IndexPath, IndexReader, Lookup, PathStep as IndexStep, ValueRange};
+use partition::index::{Coverage, IndexPath, IndexReader, IndexStep, Lookup, ValueRange};
 use plan::query::{
     Comparison, Constants, ElementMatch, Expression, Predicate, Query, Requirement, SortKey, TextPattern,
 };
@@ -14,17 +14,18 @@ use std::sync::Arc;
 use value::{Kind, Value, key_kind_bytes};
 
 use super::covered::only_names;
-use super::known::{
-    Known, Place, beside, bounds_of, conjunction, different, equal, joined, of_kind, starting_with, without,
+use super::index_condition::{
+    ConditionPath, IndexCondition, bounds_of, conjunction, different, equal, joined, of_kind, one_sided,
+    starting_with, without,
 };
 use super::tested::tested;
 use super::{computed, spatial};
 use crate::task::OpenPart;
 
 /// What an index reports about a filter.
-pub(crate) struct Told {
+pub(crate) struct FilterAnalysis {
     /// `None` if the index cannot help.
-    pub(crate) known: Option<Known>,
+    pub(crate) known: Option<IndexCondition>,
     /// Whether every index with the same rules gives the same answer, whatever values it has.
     pub(crate) is_by_rules: bool,
 }
@@ -39,23 +40,28 @@ pub(crate) enum Tests<'t> {
 }
 
 /// What the index of a part knows about the filter of a query; with text if the part is explained.
-pub(crate) fn of_filter(query: &Query, index: &IndexReader, tests: Tests<'_>, open: &OpenPart) -> Told {
+pub(crate) fn of_filter(
+    query: &Query,
+    index: &IndexReader,
+    tests: Tests<'_>,
+    open: &OpenPart,
+) -> FilterAnalysis {
     let (Some(root), Some(filter)) = (query.root_path(), query.filter.as_ref()) else {
-        return Told { known: None, is_by_rules: true };
+        return FilterAnalysis { known: None, is_by_rules: true };
     };
-    let (is_told, is_by_rules, meter) = (open.is_explained, Cell::new(true), &open.meter);
-    let reading = Reading { index, root, tests, is_told, is_by_rules, meter };
-    let known = reading.condition(Requirement::of_filter(filter), EXPRESSION_DEPTH_MAX);
-    Told { known, is_by_rules: reading.is_by_rules.get() }
+    let (is_explained, is_by_rules, meter) = (open.is_explained, Cell::new(true), &open.meter);
+    let reader = FilterReader { index, root, tests, is_explained, is_by_rules, meter };
+    let known = reader.condition(Requirement::of_filter(filter), EXPRESSION_DEPTH_MAX);
+    FilterAnalysis { known, is_by_rules: reader.is_by_rules.get() }
 }
 
 /// What an index knows about any condition on a document, without tests; with text.
-pub(crate) fn told_of_condition(condition: &Expression, index: &IndexReader) -> Option<Known> {
+pub(crate) fn explained_condition(condition: &Expression, index: &IndexReader) -> Option<IndexCondition> {
     // Without tests of values nothing is counted.
     let meter = &Arc::default();
     let (root, is_by_rules) = (Vec::new(), Cell::new(true));
-    let reading = Reading { index, root, tests: Tests::None, is_told: true, is_by_rules, meter };
-    reading.condition(Requirement::of_filter(condition), EXPRESSION_DEPTH_MAX)
+    let reader = FilterReader { index, root, tests: Tests::None, is_explained: true, is_by_rules, meter };
+    reader.condition(Requirement::of_filter(condition), EXPRESSION_DEPTH_MAX)
 }
 
 /// The path of an expression in a document, if the index knows every document there.
@@ -127,21 +133,21 @@ pub(crate) fn fixed_code<'l>(lookup: &'l Lookup, wanted: &IndexPath) -> Option<&
     }
 }
 
-struct Reading<'a> {
+struct FilterReader<'a> {
     index: &'a IndexReader,
     root: Vec<&'a str>,
     tests: Tests<'a>,
     /// Whether texts are produced for an explanation.
-    is_told: bool,
+    is_explained: bool,
     /// Whether the answer so far is independent of the values in the index.
     is_by_rules: Cell<bool>,
     /// Counts the steps of tests.
     meter: &'a Arc<Meter>,
 }
 
-impl Reading<'_> {
+impl FilterReader<'_> {
     /// The documents where an expression has the required truth value.
-    fn condition(&self, requirement: Requirement<'_>, levels_left: usize) -> Option<Known> {
+    fn condition(&self, requirement: Requirement<'_>, levels_left: usize) -> Option<IndexCondition> {
         let levels_left = levels_left.checked_sub(1)?;
         let Requirement { expression, truth } = requirement.without_negations();
         let known = match requirement.predicate() {
@@ -152,10 +158,10 @@ impl Reading<'_> {
             Predicate::Any(members) => {
                 // Every member must be known.
                 let known = members.iter().map(|member| self.condition(member, levels_left));
-                known.collect::<Option<Vec<Known>>>().map(|known| joined(known, " or ", Lookup::Or))
+                known.collect::<Option<Vec<IndexCondition>>>().map(|known| joined(known, " or ", Lookup::Or))
             }
             Predicate::Truth { operand, truth } => {
-                self.place(operand).map(|place| equal(&place, &Value::Bool(truth)))
+                self.target(operand).map(|target| equal(&target, &Value::Bool(truth)))
             }
             Predicate::Compare { operand, comparison, constant } => {
                 self.comparison(operand, comparison, constant)
@@ -167,10 +173,10 @@ impl Reading<'_> {
                 conjunction(vec![low, high])
             }
             Predicate::Defined { operand, truth } => {
-                self.place(operand).map(|place| place.present()).map(|present| unless(truth, present))
+                self.target(operand).map(|target| target.present()).map(|present| unless(truth, present))
             }
             Predicate::OfKind { operand, kind, truth } => {
-                self.place(operand).map(|place| unless(truth, of_kind(&place, kind)))
+                self.target(operand).map(|target| unless(truth, of_kind(&target, kind)))
             }
             Predicate::Text { operand, pattern, truth: true } => self.text(expression, operand, pattern),
             Predicate::Contains { operand, elements, matching, truth } => {
@@ -178,13 +184,13 @@ impl Reading<'_> {
             }
             Predicate::Meets { operand, constant } => {
                 let names = self.names(operand);
-                names.and_then(|names| spatial::of_meeting(self.index, &names, constant, self.is_told))
+                names.and_then(|names| spatial::of_meeting(self.index, &names, constant, self.is_explained))
             }
             Predicate::CompareValues { .. } | Predicate::Text { truth: false, .. } | Predicate::Other => None,
         };
         let is_computed = |requirement: Requirement<'_>| {
-            let place = self.computed_place(requirement.expression, None)?;
-            Some(equal(&place, &Value::Bool(requirement.truth)))
+            let target = self.computed_target(requirement.expression, None)?;
+            Some(equal(&target, &Value::Bool(requirement.truth)))
         };
         known
             .or_else(|| is_computed(Requirement { expression, truth }))
@@ -198,69 +204,79 @@ impl Reading<'_> {
         condition: &Expression,
         wanted: bool,
         bounds: (Bound<Vec<u8>>, Bound<Vec<u8>>),
-    ) -> Option<Known> {
+    ) -> Option<IndexCondition> {
         self.is_by_rules.set(false);
         if matches!(self.tests, Tests::None) {
             return None;
         }
         let names = only_names(condition)?;
         let whole: Vec<&str> = self.root.iter().copied().chain(names.iter().copied()).collect();
-        let place = self.told(path_of(&whole, self.index)?);
+        let target = self.condition_path(path_of(&whole, self.index)?);
         let (low, high) = bounds;
-        let range = ValueRange { path: place.path.clone(), low, high };
+        let range = ValueRange { path: target.path.clone(), low, high };
         let is_allowed = match self.tests {
             Tests::None => false,
             Tests::Of(ranges) => ranges.contains(&range),
             Tests::All => true,
         };
         let ValueRange { low, high, .. } = range;
-        is_allowed.then(|| tested(&place, &names, condition, wanted, (low, high), self.meter))
+        is_allowed.then(|| tested(&target, &names, condition, wanted, (low, high), self.meter))
     }
 
     /// A string that starts with a constant, equals it, or matches a pattern: then it starts with the pattern's prefix.
-    fn text(&self, expression: &Expression, operand: &Expression, pattern: TextPattern<'_>) -> Option<Known> {
+    fn text(
+        &self,
+        expression: &Expression,
+        operand: &Expression,
+        pattern: TextPattern<'_>,
+    ) -> Option<IndexCondition> {
         let (text, escape) = match pattern {
-            TextPattern::Start(start) => return Some(starting_with(&self.place(operand)?, start)),
-            TextPattern::Whole(text) => return Some(equal(&self.place(operand)?, text)),
+            TextPattern::Start(start) => return Some(starting_with(&self.target(operand)?, start)),
+            TextPattern::Whole(text) => return Some(equal(&self.target(operand)?, text)),
             TextPattern::Like(text, escape) => (text, escape),
             TextPattern::Search => return None,
         };
         let (letters, rest) = like_prefix(text, escape)?;
-        let place = self.place(operand)?;
+        let target = self.target(operand)?;
         match rest {
-            LikeRest::Nothing => Some(equal(&place, &Value::String(letters))),
-            LikeRest::Anything => Some(starting_with(&place, &letters)),
+            LikeRest::Nothing => Some(equal(&target, &Value::String(letters))),
+            LikeRest::Anything => Some(starting_with(&target, &letters)),
             LikeRest::Pattern => {
-                let beginning = starting_with(&place, &letters);
+                let beginning = starting_with(&target, &letters);
                 let bounds = bounds_of(&letters);
                 let tested = self.tested(expression, true, bounds);
                 let has_letters = !letters.is_empty();
-                tested.or_else(|| has_letters.then_some(Known { is_exact: false, ..beginning }))
+                tested.or_else(|| has_letters.then_some(IndexCondition { is_exact: false, ..beginning }))
             }
         }
     }
 
-    fn comparison(&self, operand: &Expression, comparison: Comparison, constant: &Value) -> Option<Known> {
+    fn comparison(
+        &self,
+        operand: &Expression,
+        comparison: Comparison,
+        constant: &Value,
+    ) -> Option<IndexCondition> {
         let names = |part| self.names(part);
         let compared = (operand, comparison, constant);
-        let distance = spatial::of_comparison(self.index, names, compared, self.is_told);
+        let distance = spatial::of_comparison(self.index, names, compared, self.is_explained);
         if distance.is_some() {
             return distance;
         }
-        let place = self.place(operand)?;
+        let target = self.target(operand)?;
         match comparison {
-            Comparison::Equal => Some(equal(&place, constant)),
-            Comparison::NotEqual => Some(different(&place, vec![equal(&place, constant)])),
+            Comparison::Equal => Some(equal(&target, constant)),
+            Comparison::NotEqual => Some(different(&target, vec![equal(&target, constant)])),
             Comparison::Less | Comparison::LessOrEqual | Comparison::Greater | Comparison::GreaterOrEqual => {
-                beside(&place, comparison, constant)
+                one_sided(&target, comparison, constant)
             }
         }
     }
 
-    fn listed(&self, operand: &Expression, constants: Constants<'_>, truth: bool) -> Option<Known> {
-        let place = self.place(operand)?;
-        let equals = constants.iter().map(|constant| equal(&place, constant)).collect();
-        Some(if truth { joined(equals, " or ", Lookup::Or) } else { different(&place, equals) })
+    fn listed(&self, operand: &Expression, constants: Constants<'_>, truth: bool) -> Option<IndexCondition> {
+        let target = self.target(operand)?;
+        let equals = constants.iter().map(|constant| equal(&target, constant)).collect();
+        Some(if truth { joined(equals, " or ", Lookup::Or) } else { different(&target, equals) })
     }
 
     /// Arrays that contain one or all of these elements, or arrays that do not.
@@ -270,7 +286,7 @@ impl Reading<'_> {
         elements: &[Expression],
         matching: ElementMatch,
         truth: bool,
-    ) -> Option<Known> {
+    ) -> Option<IndexCondition> {
         let (word, join): (_, fn(Vec<Lookup>) -> Lookup) = match matching {
             ElementMatch::Any => (" or ", Lookup::Or),
             ElementMatch::All => (" and ", Lookup::And),
@@ -279,39 +295,43 @@ impl Reading<'_> {
         let named = || {
             let names = self.names(array)?;
             let steps = names.iter().map(|name| IndexStep::Name(name)).chain([IndexStep::Elements]);
-            covered(self.index, IndexPath::property(steps)).map(|path| self.told(path))
+            covered(self.index, IndexPath::property(steps)).map(|path| self.condition_path(path))
         };
-        let place = named().or_else(|| self.computed_place(array, Some(IndexStep::Elements)))?;
+        let target = named().or_else(|| self.computed_target(array, Some(IndexStep::Elements)))?;
         let equals = elements.iter().map(|element| {
             let Expression::Constant(element) = element else { return None };
-            Some(equal(&place, element))
+            Some(equal(&target, element))
         });
-        let containing = joined(equals.collect::<Option<Vec<Known>>>()?, word, join);
+        let containing = joined(equals.collect::<Option<Vec<IndexCondition>>>()?, word, join);
         if truth {
             return Some(containing);
         }
-        let arrays = of_kind(&self.place(array)?, Kind::Array);
+        let arrays = of_kind(&self.target(array)?, Kind::Array);
         Some(joined(vec![arrays, without(containing)], " and ", Lookup::And))
     }
 
     /// The path of an expression, if the index knows every document there.
-    fn place(&self, expression: &Expression) -> Option<Place> {
-        let named = || path_of(&self.names(expression)?, self.index).map(|path| self.told(path));
-        named().or_else(|| self.computed_place(expression, None))
+    fn target(&self, expression: &Expression) -> Option<ConditionPath> {
+        let named = || path_of(&self.names(expression)?, self.index).map(|path| self.condition_path(path));
+        named().or_else(|| self.computed_target(expression, None))
     }
 
     /// The path in a computed property whose value an expression is, optionally one step further.
-    fn computed_place(&self, expression: &Expression, further: Option<IndexStep<'_>>) -> Option<Place> {
+    fn computed_target(
+        &self,
+        expression: &Expression,
+        further: Option<IndexStep<'_>>,
+    ) -> Option<ConditionPath> {
         if !self.root.is_empty() {
             return None;
         }
         let mut steps = computed::steps(self.index, expression)?;
         steps.extend(further);
-        covered(self.index, IndexPath::property(steps)).map(|path| self.told(path))
+        covered(self.index, IndexPath::property(steps)).map(|path| self.condition_path(path))
     }
 
-    fn told(&self, path: IndexPath) -> Place {
-        Place { path, is_told: self.is_told }
+    fn condition_path(&self, path: IndexPath) -> ConditionPath {
+        ConditionPath { path, is_explained: self.is_explained }
     }
 
     /// The names from the document to a value.
@@ -325,6 +345,6 @@ impl Reading<'_> {
 }
 
 /// What is known, or its complement.
-fn unless(truth: bool, known: Known) -> Known {
+fn unless(truth: bool, known: IndexCondition) -> IndexCondition {
     if truth { known } else { without(known) }
 }

@@ -17,7 +17,7 @@ mod counting;
 mod covered;
 mod extremes;
 mod folds;
-mod known;
+mod index_condition;
 mod lookup;
 mod numbers;
 mod ordered;
@@ -38,8 +38,8 @@ pub(crate) use ordered::{Codes, OrderedRequest, OrderedWalk};
 pub use path::PathKind;
 pub(crate) use path::{AccessPath, Use, Way};
 pub(crate) use records::RecordWalk;
-pub(crate) use shared::{Narrowing, SharedFilter, SharedNeedles};
-pub(crate) use statistics::Statistics;
+pub(crate) use shared::{Narrowing, SharedFilter, SharedRequiredTerms};
+pub(crate) use statistics::PartStatistics;
 
 use eval::{Context, Meter};
 use model::Fault;
@@ -47,48 +47,48 @@ use plan::StoredDocument;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::collect::{Collector, Wish};
+use crate::collect::{Collector, ResultWindow};
 use crate::found::QueryMetrics;
-use crate::program::Check;
+use crate::program::RemainingCheck;
 use crate::task::{OpenPart, Task};
 use counting::Counting;
 use covered::Covered;
 use folds::Folding;
-use values::Grouping;
+use values::IndexGrouping;
 
 /// A walk over all documents of a part that may pass the filter, in any order.
 #[derive(Debug)]
-pub(crate) enum Walk {
+pub(crate) enum DocumentWalk {
     Records(RecordWalk),
     Numbers(Box<NumberWalk>),
 }
 
-impl Walk {
+impl DocumentWalk {
     /// Starts a walk on a path. If the path is an ordered one, the records are scanned instead.
     pub(crate) async fn begin(
         path: AccessPath<'_>,
         open: Arc<OpenPart>,
         metrics: &mut QueryMetrics,
-    ) -> Result<Walk, Fault> {
+    ) -> Result<DocumentWalk, Fault> {
         let begun = Instant::now();
-        let named = match path.way {
-            Way::Lookup(_, Some(named)) => Some(named),
-            Way::Lookup(narrowing, None) => narrowing.named(&open).await?,
+        let documents = match path.way {
+            Way::Lookup(_, Some(documents)) => Some(documents),
+            Way::Lookup(narrowing, None) => narrowing.documents_in(&open).await?,
             Way::Records | Way::Numbers | Way::Ordered(_) | Way::Covered(..) => None,
         };
         metrics.index_time += begun.elapsed();
-        if let Some(named) = named {
-            let walk = NumberWalk::over_named(open, named, 0, usize::MAX);
-            return Ok(Walk::Numbers(Box::new(walk)));
+        if let Some(documents) = documents {
+            let walk = NumberWalk::over_lookup(open, documents, 0, usize::MAX);
+            return Ok(DocumentWalk::Numbers(Box::new(walk)));
         }
-        Ok(Walk::Records(RecordWalk::new(open)))
+        Ok(DocumentWalk::Records(RecordWalk::new(open)))
     }
 
     /// What is still to be checked on the documents.
-    pub(crate) fn check(&self) -> Check {
+    pub(crate) fn check(&self) -> RemainingCheck {
         match self {
-            Walk::Records(_) => Check::Filter,
-            Walk::Numbers(walk) => walk.check(),
+            DocumentWalk::Records(_) => RemainingCheck::Filter,
+            DocumentWalk::Numbers(walk) => walk.check(),
         }
     }
 
@@ -99,9 +99,9 @@ impl Walk {
         metrics: &mut QueryMetrics,
     ) -> Result<Option<Vec<StoredDocument>>, Fault> {
         match self {
-            Walk::Records(walk) => walk.next(meter, metrics).await,
-            Walk::Numbers(walk) if walk.has_more() => walk.next(metrics).await.map(Some),
-            Walk::Numbers(_) => Ok(None),
+            DocumentWalk::Records(walk) => walk.next(meter, metrics).await,
+            DocumentWalk::Numbers(walk) if walk.has_more() => walk.next(metrics).await.map(Some),
+            DocumentWalk::Numbers(_) => Ok(None),
         }
     }
 }
@@ -111,7 +111,7 @@ pub(crate) async fn by_index(
     (task, context, open): (&Task, &Context<'_>, &OpenPart),
     covered: &Covered<'_>,
     filter: Option<&Narrowing>,
-    wish: &Wish,
+    window: &ResultWindow,
     metrics: &mut QueryMetrics,
 ) -> Result<Option<Collector>, Fault> {
     let (Some(layer), Some(index)) = (task.program.layers.first(), open.view.index()) else {
@@ -122,17 +122,17 @@ pub(crate) async fn by_index(
         return Ok(None);
     };
     let counting = &counting;
-    let mut collector = Collector::new(layer, context, wish.clone());
+    let mut collector = Collector::new(layer, context, window.clone());
     let is_known = match covered {
         Covered::Folds(folds) => {
             Folding { task, layer, context, open, counting }.run(folds, &mut collector, metrics).await?
         }
         Covered::Values(values) => {
-            let grouping = Grouping { task, layer, context, open, counting };
+            let grouping = IndexGrouping { task, layer, context, open, counting };
             grouping.run(values, &mut collector, metrics).await?
         }
         Covered::Tuples(paths) => {
-            let grouping = Grouping { task, layer, context, open, counting };
+            let grouping = IndexGrouping { task, layer, context, open, counting };
             grouping.run_tuples(paths, &mut collector, metrics).await?
         }
     };

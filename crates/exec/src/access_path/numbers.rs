@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::found::QueryMetrics;
-use crate::program::Check;
+use crate::program::RemainingCheck;
 use crate::task::OpenPart;
 
 /// Minimum and maximum number of document numbers in a chunk.
@@ -35,22 +35,22 @@ enum Numbers {
     /// All numbers of some intervals: first and last of each, in order.
     Stretches(VecDeque<(DocumentNumber, DocumentNumber)>),
     /// Those of a lookup: the next ones, including one more than a chunk has if there are more.
-    Named(Box<Named>, Vec<DocumentNumber>),
+    Lookup(Box<LookupDocuments>, Vec<DocumentNumber>),
 }
 
 /// Documents that a lookup has found.
 #[derive(Debug)]
-pub(crate) struct Named {
-    pub(crate) documents: Documents,
+pub(crate) struct LookupDocuments {
+    pub(crate) set: Documents,
     /// What is still to be checked on them.
-    pub(crate) check: Check,
+    pub(crate) check: RemainingCheck,
 }
 
-impl Named {
+impl LookupDocuments {
     /// The numbers of a chunk starting at `first`, plus one more if there is one.
     fn next_numbers(&self, first: DocumentNumber, chunk_rows: usize) -> Vec<DocumentNumber> {
         let mut numbers = Vec::with_capacity(CHUNK_ROWS_MIN);
-        numbers.extend(self.documents.iter_from(Some(first)).take(chunk_rows + 1));
+        numbers.extend(self.set.iter_from(Some(first)).take(chunk_rows + 1));
         numbers
     }
 }
@@ -74,16 +74,16 @@ impl NumberWalk {
     }
 
     /// A walk over the documents of a lookup, starting at `first`.
-    pub(crate) fn over_named(
+    pub(crate) fn over_lookup(
         open: Arc<OpenPart>,
-        named: Box<Named>,
+        documents: Box<LookupDocuments>,
         first: u64,
         wanted: usize,
     ) -> NumberWalk {
         let chunk_rows = first_chunk(wanted);
         let first = DocumentNumber::from_raw(first);
-        let next = first.map(|first| named.next_numbers(first, chunk_rows)).unwrap_or_default();
-        NumberWalk { open, numbers: Numbers::Named(named, next), chunk_rows }
+        let next = first.map(|first| documents.next_numbers(first, chunk_rows)).unwrap_or_default();
+        NumberWalk { open, numbers: Numbers::Lookup(documents, next), chunk_rows }
     }
 
     /// The same walk, starting at another number.
@@ -91,22 +91,22 @@ impl NumberWalk {
         let NumberWalk { open, numbers, chunk_rows } = self;
         match numbers {
             Numbers::Stretches(_) => NumberWalk::over_all(open, first, chunk_rows),
-            Numbers::Named(named, _) => NumberWalk::over_named(open, named, first, chunk_rows),
+            Numbers::Lookup(documents, _) => NumberWalk::over_lookup(open, documents, first, chunk_rows),
         }
     }
 
     /// What is still to be checked on the documents.
-    pub(crate) fn check(&self) -> Check {
+    pub(crate) fn check(&self) -> RemainingCheck {
         match &self.numbers {
-            Numbers::Stretches(_) => Check::Filter,
-            Numbers::Named(named, _) => named.check,
+            Numbers::Stretches(_) => RemainingCheck::Filter,
+            Numbers::Lookup(documents, _) => documents.check,
         }
     }
 
     pub(crate) fn has_more(&self) -> bool {
         match &self.numbers {
             Numbers::Stretches(stretches) => !stretches.is_empty(),
-            Numbers::Named(_, next) => !next.is_empty(),
+            Numbers::Lookup(_, next) => !next.is_empty(),
         }
     }
 
@@ -114,7 +114,7 @@ impl NumberWalk {
     pub(crate) fn next_number(&self) -> u64 {
         let next = match &self.numbers {
             Numbers::Stretches(stretches) => stretches.front().map(|(first, _)| *first),
-            Numbers::Named(_, next) => next.first().copied(),
+            Numbers::Lookup(_, next) => next.first().copied(),
         };
         next.map_or(u64::MAX, DocumentNumber::raw)
     }
@@ -141,12 +141,12 @@ impl NumberWalk {
                 }
                 page.documents
             }
-            Numbers::Named(named, next) => {
+            Numbers::Lookup(found, next) => {
                 let chunk = &next[..next.len().min(self.chunk_rows)];
                 let (documents, fetched) = fetch(&self.open, chunk).await?;
                 let more_rows = (self.chunk_rows * 2).min(CHUNK_ROWS_MAX);
                 let first = next.get(fetched).copied();
-                *next = first.map(|first| named.next_numbers(first, more_rows)).unwrap_or_default();
+                *next = first.map(|first| found.next_numbers(first, more_rows)).unwrap_or_default();
                 metrics.documents_by_index += documents.len() as u64;
                 documents
             }

@@ -22,8 +22,8 @@ use super::lookup::fixed_code;
 use super::shared::Narrowing;
 use crate::fault::query_fault;
 use crate::found::QueryMetrics;
-use crate::program::Check;
-use crate::task::{OpenPart, rest_if_due};
+use crate::program::RemainingCheck;
+use crate::task::{OpenPart, yield_if_due};
 
 /// Values between two checks of the meter.
 const VALUES_AT_A_TIME: usize = 64;
@@ -57,7 +57,7 @@ pub(crate) struct OrderedRequest {
     /// Whether `within` is equivalent to the filter.
     pub(crate) is_exact: bool,
     /// The common prefix of the terms of all documents that may be wanted.
-    pub(crate) beginning: Option<Beginning>,
+    pub(crate) beginning: Option<CodePrefix>,
     /// Whether a document gives at most one row.
     pub(crate) has_one_row: bool,
     /// Text of the keys that the index orders by, if they are explained.
@@ -66,19 +66,19 @@ pub(crate) struct OrderedRequest {
 
 /// The prefix of tuples whose first values are fixed.
 #[derive(Debug)]
-pub(crate) struct Beginning {
+pub(crate) struct CodePrefix {
     code: Vec<u8>,
     /// Whether every document with this prefix is found by the lookup.
     pub(crate) is_all: bool,
 }
 
-impl Beginning {
+impl CodePrefix {
     /// The prefix that a lookup fixes in tuples with values at these paths, some of them descending; `None` if it does
     /// not even fix the first value.
     pub(crate) fn of(
         within: &Lookup,
         paths: impl IntoIterator<Item = (IndexPath, bool)>,
-    ) -> Option<Beginning> {
+    ) -> Option<CodePrefix> {
         let mut code = Vec::new();
         let mut fixed = Vec::new();
         for (path, is_turned) in paths {
@@ -89,11 +89,11 @@ impl Beginning {
         let is_said = |part: &Lookup| fixed.iter().any(|(path, value)| is_term(part, path, value));
         let parts = if let Lookup::And(parts) = within { parts } else { std::slice::from_ref(within) };
         let is_all = parts.iter().all(is_said);
-        (!fixed.is_empty()).then_some(Beginning { code, is_all })
+        (!fixed.is_empty()).then_some(CodePrefix { code, is_all })
     }
 
     /// The first code after all codes with this prefix.
-    fn behind(&self) -> Bound<Vec<u8>> {
+    fn after_prefix(&self) -> Bound<Vec<u8>> {
         let Some(last) = self.code.iter().rposition(|byte| *byte != u8::MAX) else {
             return Bound::Unbounded;
         };
@@ -114,7 +114,7 @@ pub(crate) type Codes = Arc<Vec<u8>>;
 pub(crate) struct OrderedWalk {
     open: Arc<OpenPart>,
     request: Arc<OrderedRequest>,
-    check: Check,
+    check: RemainingCheck,
     terms: Option<TermWalk>,
     /// Whether the documents without a value are still to come.
     are_valueless_left: bool,
@@ -123,7 +123,7 @@ pub(crate) struct OrderedWalk {
     /// The next documents, in order, with the codes of their sort keys.
     numbers: VecDeque<(DocumentNumber, Codes)>,
     /// Documents after those, unsorted, that come before all others.
-    heap: Option<Vec<DocumentNumber>>,
+    unsorted: Option<Vec<DocumentNumber>>,
 }
 
 impl std::fmt::Debug for OrderedWalk {
@@ -147,7 +147,7 @@ impl OrderedWalk {
         let is_in_valueless = kind != OrderKind::Tuples && code.as_ref() == Some(&undefined_code());
         let is_all_said = beginning.as_ref().is_some_and(|beginning| beginning.is_all);
         let narrowed = match within {
-            Some(within) if !is_all_said => Some(open.looked_up(index, &within.lookup).await?),
+            Some(within) if !is_all_said => Some(open.documents_of(index, &within.lookup).await?),
             Some(_) | None => None,
         };
         let is_answered = request.is_exact && narrowed.as_ref().is_none_or(Documents::is_exact);
@@ -164,26 +164,26 @@ impl OrderedWalk {
                 // A tuple has a mark after its values.
                 from.push(u8::MAX);
             }
-            let (first, behind) = match beginning {
-                Some(beginning) => (Bound::Included(beginning.code.clone()), beginning.behind()),
+            let (first, after_prefix) = match beginning {
+                Some(beginning) => (Bound::Included(beginning.code.clone()), beginning.after_prefix()),
                 None => (Bound::Unbounded, Bound::Unbounded),
             };
             let (low, high) = match (from, direction) {
-                (None, _) => (first, behind),
-                (Some(from), Direction::Forward) => (Bound::Included(from), behind),
+                (None, _) => (first, after_prefix),
+                (Some(from), Direction::Forward) => (Bound::Included(from), after_prefix),
                 (Some(from), Direction::Backward) => (first, Bound::Included(from)),
             };
             Some(index.walk_between(path, direction, low, high, narrowed).await?)
         };
         let start = code.filter(|_| kind != OrderKind::FirstValues);
         let start = start.and_then(|code| Start::new(after, code, &request));
-        let check = if is_answered { Check::Nothing } else { Check::Filter };
+        let check = if is_answered { RemainingCheck::Nothing } else { RemainingCheck::Filter };
         let numbers = VecDeque::new();
-        Ok(OrderedWalk { open, request, check, terms, are_valueless_left, start, numbers, heap: None })
+        Ok(OrderedWalk { open, request, check, terms, are_valueless_left, start, numbers, unsorted: None })
     }
 
     /// What is still to be checked on documents that come in order.
-    pub(crate) fn check(&self) -> Check {
+    pub(crate) fn check(&self) -> RemainingCheck {
         self.check
     }
 
@@ -191,11 +191,11 @@ impl OrderedWalk {
     pub(crate) async fn gather(&mut self, count: usize, metrics: &mut QueryMetrics) -> Result<(), Fault> {
         let begun = Instant::now();
         let mut walked = 0_usize;
-        while self.numbers.len() < count && self.heap.is_none() && self.gather_value().await? {
+        while self.numbers.len() < count && self.unsorted.is_none() && self.gather_value().await? {
             walked += 1;
             if walked.is_multiple_of(VALUES_AT_A_TIME) {
                 self.open.meter.spend(VALUES_AT_A_TIME as u64 * VALUE_STEPS).map_err(query_fault)?;
-                rest_if_due(&self.open.meter).await?;
+                yield_if_due(&self.open.meter).await?;
             }
         }
         metrics.index_time += begun.elapsed();
@@ -219,23 +219,23 @@ impl OrderedWalk {
     }
 
     /// The position after all rows of a document with these codes of its sort keys.
-    pub(crate) fn position_behind(&self, codes: &[u8], number: DocumentNumber) -> Vec<u8> {
+    pub(crate) fn position_after(&self, codes: &[u8], number: DocumentNumber) -> Vec<u8> {
         [codes, &self.tie(number), &u32::MAX.to_be_bytes()].concat()
     }
 
     /// The next documents, if they must be sorted.
-    pub(crate) fn heap(&self) -> Option<&[DocumentNumber]> {
-        self.heap.as_deref().filter(|_| self.numbers.is_empty())
+    pub(crate) fn unsorted(&self) -> Option<&[DocumentNumber]> {
+        self.unsorted.as_deref().filter(|_| self.numbers.is_empty())
     }
 
     /// Drops the documents that had to be sorted, since they have been returned.
-    pub(crate) fn pass_heap(&mut self) {
-        self.heap = None;
+    pub(crate) fn pass_unsorted(&mut self) {
+        self.unsorted = None;
     }
 
     /// Whether nothing remains after [`gather`](Self::gather).
     pub(crate) fn is_at_end(&self) -> bool {
-        self.numbers.is_empty() && self.heap.is_none() && self.terms.is_none() && !self.are_valueless_left
+        self.numbers.is_empty() && self.unsorted.is_none() && self.terms.is_none() && !self.are_valueless_left
     }
 
     /// Adds the documents of one more value; returns whether there may be others.
@@ -266,7 +266,7 @@ impl OrderedWalk {
             Some(within) => Lookup::And(vec![Lookup::clone(&within.lookup), missing]),
             None => missing,
         };
-        let numbers = self.open.looked_up(index, &missing).await?.iter().collect();
+        let numbers = self.open.documents_of(index, &missing).await?.iter().collect();
         self.take(numbers, undefined_code(), false);
         Ok(true)
     }
@@ -274,7 +274,7 @@ impl OrderedWalk {
     fn take(&mut self, mut numbers: Vec<DocumentNumber>, mut code: Vec<u8>, is_cut: bool) {
         let OrderedRequest { kind, is_backwards, are_numbers_turned, .. } = *self.request;
         if is_cut || kind == OrderKind::FirstValues {
-            self.heap = Some(numbers).filter(|numbers| !numbers.is_empty());
+            self.unsorted = Some(numbers).filter(|numbers| !numbers.is_empty());
             return;
         }
         if kind == OrderKind::Tuples {
@@ -282,7 +282,7 @@ impl OrderedWalk {
             code.pop();
         }
         if let Some(start) = self.start.take().filter(|start| start.code == code) {
-            numbers.retain(|number| start.leaves(*number, are_numbers_turned));
+            numbers.retain(|number| start.is_remaining(*number, are_numbers_turned));
         }
         if are_numbers_turned {
             numbers.reverse();
@@ -313,7 +313,7 @@ fn first_code(position: &[u8], directions: &[bool], kind: OrderKind, is_backward
     let mut rest = position;
     let mut code = Vec::new();
     for is_descending in directions {
-        let (value, behind) = if *is_descending {
+        let (value, after) = if *is_descending {
             decode_key_descending(rest).ok()?
         } else {
             decode_key_optional(rest).ok()?
@@ -325,10 +325,10 @@ fn first_code(position: &[u8], directions: &[bool], kind: OrderKind, is_backward
                 return Some(code);
             }
         } else {
-            let bytes = rest[..rest.len() - behind.len()].iter();
+            let bytes = rest[..rest.len() - after.len()].iter();
             code.extend(bytes.map(|byte| if is_backwards { !byte } else { *byte }));
         }
-        rest = behind;
+        rest = after;
     }
     Some(code)
 }
@@ -348,15 +348,15 @@ struct Start {
 impl Start {
     /// `None` if the position was truncated before the number.
     fn new(position: &[u8], code: Vec<u8>, request: &OrderedRequest) -> Option<Start> {
-        let behind = position.get(code.len()..)?;
-        let number = u64::from_be_bytes(*behind.first_chunk::<NUMBER_BYTES>()?);
+        let after = position.get(code.len()..)?;
+        let number = u64::from_be_bytes(*after.first_chunk::<NUMBER_BYTES>()?);
         let number = if request.are_numbers_turned { !number } else { number };
-        let is_given = request.has_one_row && behind.len() == NUMBER_BYTES + ROW_BYTES;
+        let is_given = request.has_one_row && after.len() == NUMBER_BYTES + ROW_BYTES;
         Some(Start { code, number, is_given })
     }
 
     /// Whether a document with the same value is still to be returned.
-    fn leaves(&self, number: DocumentNumber, are_numbers_turned: bool) -> bool {
+    fn is_remaining(&self, number: DocumentNumber, are_numbers_turned: bool) -> bool {
         match number.raw().cmp(&self.number) {
             Ordering::Equal => !self.is_given,
             Ordering::Less => are_numbers_turned,

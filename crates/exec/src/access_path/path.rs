@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::choose::FETCH_COST;
 use super::covered::Covered;
-use super::numbers::Named;
+use super::numbers::LookupDocuments;
 use super::ordered::OrderedRequest;
 use super::shared::Narrowing;
 
@@ -15,7 +15,7 @@ use super::shared::Narrowing;
 #[derive(Debug)]
 pub(crate) struct AccessPath<'l> {
     pub(crate) way: Way<'l>,
-    pub(crate) reason: Reason,
+    pub(crate) reason: ChoiceReason,
     /// Number of documents after which the rest may be read by a scan of records, because few of them give rows; `None`
     /// if the path is kept.
     pub(crate) scans_after: Option<u64>,
@@ -31,7 +31,7 @@ pub(crate) enum Way<'l> {
     /// All documents in the order of their numbers, until there are enough rows.
     Numbers,
     /// The documents that a lookup finds; with these documents if the choice had to find them.
-    Lookup(Narrowing, Option<Box<Named>>),
+    Lookup(Narrowing, Option<Box<LookupDocuments>>),
     /// Documents in the order of sort keys, until there are enough rows.
     Ordered(Arc<OrderedRequest>),
     /// No documents: the index answers alone. Documents are read by the next best path if too many of them have values
@@ -41,7 +41,7 @@ pub(crate) enum Way<'l> {
 
 /// Why a path is chosen, with the numbers that decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Reason {
+pub(crate) enum ChoiceReason {
     /// The partition has no index yet.
     NoIndex,
     /// There is no filter, and no index orders the rows.
@@ -56,7 +56,7 @@ pub(crate) enum Reason {
     /// All documents are read, since fetching those of the lookup costs as much.
     Read(Estimate),
     /// Rows come in the order of an index.
-    InOrder(Prospect),
+    InOrder(OrderEstimate),
     /// Values are walked, which costs less than reading documents.
     Walked {
         /// The cost in documents read; `None` if no other way can be cheaper.
@@ -75,7 +75,7 @@ pub(crate) struct Estimate {
 
 /// Totals of all parts that could be walked in the order of their indexes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Prospect {
+pub(crate) struct OrderEstimate {
     pub(crate) total: u64,
     /// Documents that may be wanted; `None` if the walk meets no others.
     pub(crate) candidates: Option<u64>,
@@ -86,12 +86,12 @@ pub(crate) struct Prospect {
 #[derive(Debug)]
 pub(crate) struct Rejected<'l> {
     pub(crate) way: Way<'l>,
-    pub(crate) cause: Cause,
+    pub(crate) cause: RejectionCause,
 }
 
 /// Why a way is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Cause {
+pub(crate) enum RejectionCause {
     /// Too many values would be tested.
     ManyValues { most: u64 },
     /// Most documents pass the tests.
@@ -99,7 +99,7 @@ pub(crate) enum Cause {
     /// Fetching the documents costs as much as reading all.
     ManyDocuments(Estimate),
     /// Too few documents, or too few candidates, for the wanted rows: they are sorted.
-    FewDocuments(Prospect),
+    FewDocuments(OrderEstimate),
     /// Walking the values costs more than reading documents.
     ManyToWalk { cost: u64, otherwise: u64 },
     /// Another partition has no index in this order.
@@ -116,7 +116,7 @@ pub(crate) enum Use<'p> {
 }
 
 impl<'l> AccessPath<'l> {
-    pub(crate) fn new(way: Way<'l>, reason: Reason) -> AccessPath<'l> {
+    pub(crate) fn new(way: Way<'l>, reason: ChoiceReason) -> AccessPath<'l> {
         AccessPath { way, reason, scans_after: None, rejected: Vec::new() }
     }
 
@@ -129,10 +129,11 @@ impl<'l> AccessPath<'l> {
 
     /// The path as text: the way with the numbers that decided, then the rejected ways.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let rejected =
-            |rejected: &Rejected<'_>| format!("not {}: {}", rejected.way.words(), rejected.cause.words());
+        let rejected = |rejected: &Rejected<'_>| {
+            format!("not {}: {}", rejected.way.describe(), rejected.cause.describe())
+        };
         let left = self.scans_after.map(|seen| format!(", records after {seen} with few rows"));
-        let way = format!("{}{}{}", self.way.words(), self.reason.words(), left.unwrap_or_default());
+        let way = format!("{}{}{}", self.way.describe(), self.reason.describe(), left.unwrap_or_default());
         std::iter::once(way).chain(self.rejected.iter().map(rejected)).collect()
     }
 }
@@ -195,7 +196,7 @@ impl Way<'_> {
         }
     }
 
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         let text = |narrowing: &Narrowing| narrowing.text.as_deref().unwrap_or_default().to_owned();
         match self {
             Way::Records => "all records".to_owned(),
@@ -222,48 +223,53 @@ impl Way<'_> {
     }
 }
 
-impl Reason {
-    fn words(&self) -> String {
+impl ChoiceReason {
+    fn describe(&self) -> String {
         match self {
-            Reason::NoIndex => "; the index is being built".to_owned(),
-            Reason::NoFilter => "; no filter".to_owned(),
-            Reason::NoLookup => "; the index says nothing of the filter".to_owned(),
-            Reason::FirstRows(estimate) => {
-                let estimate = estimate.map(|estimate| format!("{}, ", estimate.words())).unwrap_or_default();
+            ChoiceReason::NoIndex => "; the index is being built".to_owned(),
+            ChoiceReason::NoFilter => "; no filter".to_owned(),
+            ChoiceReason::NoLookup => "; the index says nothing of the filter".to_owned(),
+            ChoiceReason::FirstRows(estimate) => {
+                let estimate =
+                    estimate.map(|estimate| format!("{}, ", estimate.describe())).unwrap_or_default();
                 format!("; {estimate}by number until the page is full")
             }
-            Reason::Fetched(estimate) => format!("; {}", estimate.words_with_cost()),
-            Reason::Read(estimate) => format!("; {} documents", estimate.total),
-            Reason::InOrder(prospect) => format!("; {}, until the page is full", prospect.words()),
-            Reason::Walked { cost: None, .. } => String::new(),
-            Reason::Walked { cost: Some(cost), otherwise } => {
+            ChoiceReason::Fetched(estimate) => format!("; {}", estimate.describe_with_cost()),
+            ChoiceReason::Read(estimate) => format!("; {} documents", estimate.total),
+            ChoiceReason::InOrder(prospect) => format!("; {}, until the page is full", prospect.describe()),
+            ChoiceReason::Walked { cost: None, .. } => String::new(),
+            ChoiceReason::Walked { cost: Some(cost), otherwise } => {
                 format!("; cost {cost} against {otherwise} for documents")
             }
         }
     }
 }
 
-impl Cause {
-    fn words(&self) -> String {
+impl RejectionCause {
+    fn describe(&self) -> String {
         match self {
-            Cause::ManyValues { most } => format!("more than {most} values to be tested"),
-            Cause::MostPass(estimate) => format!("{}, which is most", estimate.words()),
-            Cause::ManyDocuments(estimate) => estimate.words_with_cost(),
-            Cause::FewDocuments(prospect) => format!("{}, which are sorted instead", prospect.words()),
-            Cause::ManyToWalk { cost, otherwise } => format!("cost {cost} against {otherwise} for documents"),
-            Cause::NotEverywhere => "not in every partition".to_owned(),
+            RejectionCause::ManyValues { most } => format!("more than {most} values to be tested"),
+            RejectionCause::MostPass(estimate) => format!("{}, which is most", estimate.describe()),
+            RejectionCause::ManyDocuments(estimate) => estimate.describe_with_cost(),
+            RejectionCause::FewDocuments(prospect) => {
+                format!("{}, which are sorted instead", prospect.describe())
+            }
+            RejectionCause::ManyToWalk { cost, otherwise } => {
+                format!("cost {cost} against {otherwise} for documents")
+            }
+            RejectionCause::NotEverywhere => "not in every partition".to_owned(),
         }
     }
 }
 
 impl Estimate {
-    fn words(self) -> String {
+    fn describe(self) -> String {
         format!("{} of {} documents", self.found, self.total)
     }
 
     /// The same with the cost of fetching them.
-    fn words_with_cost(self) -> String {
-        format!("{}, cost {} against {} for all records", self.words(), self.cost(), self.total)
+    fn describe_with_cost(self) -> String {
+        format!("{}, cost {} against {} for all records", self.describe(), self.cost(), self.total)
     }
 
     /// The cost of fetching the documents, in documents read.
@@ -272,9 +278,9 @@ impl Estimate {
     }
 }
 
-impl Prospect {
-    fn words(self) -> String {
-        let Prospect { total, candidates, wanted } = self;
+impl OrderEstimate {
+    fn describe(self) -> String {
+        let OrderEstimate { total, candidates, wanted } = self;
         match candidates {
             Some(candidates) => format!("{candidates} of {total} documents for {wanted} rows"),
             None => format!("{total} documents for {wanted} rows"),

@@ -6,9 +6,9 @@ use partition::index::{Fingerprint, IndexReader, Lookup, RequiredTerms};
 use plan::query::Query;
 use std::sync::{Arc, OnceLock};
 
-use super::lookup::{self, Tests, Told};
-use super::numbers::Named;
-use crate::program::Check;
+use super::lookup::{self, FilterAnalysis, Tests};
+use super::numbers::LookupDocuments;
+use crate::program::RemainingCheck;
 use crate::task::OpenPart;
 
 /// How an index narrows the documents of a part.
@@ -29,15 +29,19 @@ impl Narrowing {
         Narrowing { lookup: Arc::new(lookup), is_exact, has_tests, text: text.map(Arc::from) }
     }
 
-    pub(crate) async fn documents(&self, open: &OpenPart, index: &IndexReader) -> Result<Box<Named>, Fault> {
-        let documents = open.looked_up(index, &self.lookup).await?;
+    pub(crate) async fn documents(
+        &self,
+        open: &OpenPart,
+        index: &IndexReader,
+    ) -> Result<Box<LookupDocuments>, Fault> {
+        let documents = open.documents_of(index, &self.lookup).await?;
         let is_answered = self.is_exact && documents.is_exact();
-        let check = if is_answered { Check::Nothing } else { Check::Filter };
-        Ok(Box::new(Named { documents, check }))
+        let check = if is_answered { RemainingCheck::Nothing } else { RemainingCheck::Filter };
+        Ok(Box::new(LookupDocuments { set: documents, check }))
     }
 
     /// The documents that the lookup finds in a part; `None` without an index.
-    pub(crate) async fn named(&self, open: &OpenPart) -> Result<Option<Box<Named>>, Fault> {
+    pub(crate) async fn documents_in(&self, open: &OpenPart) -> Result<Option<Box<LookupDocuments>>, Fault> {
         match open.view.index() {
             Some(index) => self.documents(open, index).await.map(Some),
             None => Ok(None),
@@ -52,9 +56,9 @@ pub(crate) struct SharedFilter {
 }
 
 /// Values without which no document passes the filter, for indexes with the same rules.
-pub(crate) struct SharedNeedles<'l> {
+pub(crate) struct SharedRequiredTerms<'l> {
     pub(crate) rules: Fingerprint,
-    pub(crate) needles: RequiredTerms<'l>,
+    pub(crate) terms: RequiredTerms<'l>,
 }
 
 impl SharedFilter {
@@ -72,7 +76,7 @@ impl SharedFilter {
         {
             return narrowing.clone();
         }
-        let Told { known, is_by_rules } = lookup::of_filter(query, index, tests, open);
+        let FilterAnalysis { known, is_by_rules } = lookup::of_filter(query, index, tests, open);
         let narrowing = known.map(|known| Narrowing::new(known.lookup, known.is_exact, known.text));
         if is_by_rules {
             self.known.get_or_init(|| (index.fingerprint(), narrowing.clone()));
@@ -81,10 +85,10 @@ impl SharedFilter {
     }
 
     /// The values that indexes are probed for first, if the whole filter is about single values.
-    pub(crate) fn needles(&self) -> Option<SharedNeedles<'_>> {
+    pub(crate) fn required_terms(&self) -> Option<SharedRequiredTerms<'_>> {
         let (rules, narrowing) = self.known.get()?;
-        let needles = RequiredTerms::of(&narrowing.as_ref()?.lookup)?;
-        Some(SharedNeedles { rules: *rules, needles })
+        let terms = RequiredTerms::of(&narrowing.as_ref()?.lookup)?;
+        Some(SharedRequiredTerms { rules: *rules, terms })
     }
 
     /// Whether the shared lookup applies to a partition.

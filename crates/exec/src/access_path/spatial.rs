@@ -4,11 +4,11 @@
 //! geometry is within another only if they intersect, so both functions use the same lookup, whichever of the two
 //! geometries is the document's.
 
-use partition::index::{Coverage, IndexPath, IndexReader, PathStep as IndexStep, near};
+use partition::index::{Coverage, IndexPath, IndexReader, IndexStep, near};
 use plan::query::{Comparison, Expression, Function};
 use value::Value;
 
-use super::known::Known;
+use super::index_condition::IndexCondition;
 
 /// What an index knows about a comparison of a distance with a constant; `names` returns the path to a value of the
 /// document.
@@ -16,8 +16,8 @@ pub(super) fn of_comparison<'e>(
     index: &IndexReader,
     names: impl Fn(&'e Expression) -> Option<Vec<&'e str>>,
     (distance, comparison, metres): (&'e Expression, Comparison, &Value),
-    is_told: bool,
-) -> Option<Known> {
+    is_explained: bool,
+) -> Option<IndexCondition> {
     let Expression::Call(Function::StDistance, geometries) = distance else {
         return None;
     };
@@ -33,8 +33,8 @@ pub(super) fn of_comparison<'e>(
         _ => return None,
     };
     let known = known(index, &names, constant, metres)?;
-    let text = is_told.then(|| text(&names, &format!("within {metres} m of"), constant));
-    Some(Known { text, ..known })
+    let text = is_explained.then(|| text(&names, &format!("within {metres} m of"), constant));
+    Some(IndexCondition { text, ..known })
 }
 
 /// What an index knows about documents whose geometry at a path is within a constant one, contains it or intersects it.
@@ -42,19 +42,19 @@ pub(super) fn of_meeting(
     index: &IndexReader,
     names: &[&str],
     constant: &Value,
-    is_told: bool,
-) -> Option<Known> {
+    is_explained: bool,
+) -> Option<IndexCondition> {
     let known = known(index, names, constant, 0.0)?;
-    Some(Known { text: is_told.then(|| text(names, "near", constant)), ..known })
+    Some(IndexCondition { text: is_explained.then(|| text(names, "near", constant)), ..known })
 }
 
-fn known(index: &IndexReader, names: &[&str], constant: &Value, metres: f64) -> Option<Known> {
+fn known(index: &IndexReader, names: &[&str], constant: &Value, metres: f64) -> Option<IndexCondition> {
     let path = IndexPath::spatial(names.iter().map(|name| IndexStep::Name(name)));
     if index.covers(&path) != Coverage::Whole {
         return None;
     }
     let lookup = near(&path, constant.as_ref(), metres)?;
-    Some(Known { lookup, is_exact: false, text: None })
+    Some(IndexCondition { lookup, is_exact: false, text: None })
 }
 
 fn text(names: &[&str], relation: &str, constant: &Value) -> String {

@@ -10,7 +10,7 @@
 use model::{DocumentNumber, Fault};
 use partition::index::{Documents, IndexReader, Lookup, ValueRange};
 
-use crate::task::{OpenPart, rest_if_due};
+use crate::task::{OpenPart, yield_if_due};
 
 /// Steps that counting one value takes.
 const VALUE_STEPS: u64 = 2;
@@ -23,7 +23,7 @@ const SMALL_SCOPE_PART: u64 = 2;
 
 /// Statistics of one part, for one page.
 #[derive(Debug)]
-pub(crate) struct Statistics {
+pub(crate) struct PartStatistics {
     /// Documents in the scope of the part.
     pub(crate) total: u64,
     /// These documents; `None` if they are all in the index.
@@ -34,8 +34,8 @@ pub(crate) struct Statistics {
     is_small_scope: bool,
 }
 
-impl Statistics {
-    pub(crate) async fn new(open: &OpenPart, index: &IndexReader) -> Result<Statistics, Fault> {
+impl PartStatistics {
+    pub(crate) async fn new(open: &OpenPart, index: &IndexReader) -> Result<PartStatistics, Fault> {
         let expired = open.view.expired().await?;
         let scope = open.part.scope.lookup();
         let is_restricted = scope.is_some();
@@ -49,7 +49,7 @@ impl Statistics {
         };
         let total = live.as_ref().map_or_else(|| index.document_count(), Documents::count);
         let is_small_scope = is_restricted && total.saturating_mul(SMALL_SCOPE_PART) < index.document_count();
-        Ok(Statistics { total, live, expired, is_small_scope })
+        Ok(PartStatistics { total, live, expired, is_small_scope })
     }
 
     /// Upper bound of the documents in the scope that a lookup finds, at most `max`.
@@ -96,7 +96,7 @@ impl Statistics {
             return Ok(max);
         }
         open.meter.expect(index.value_bound(ranges).min(max).saturating_mul(VALUE_STEPS));
-        rest_if_due(&open.meter).await?;
+        yield_if_due(&open.meter).await?;
         index.value_count(ranges, live, max).await
     }
 

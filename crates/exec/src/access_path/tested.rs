@@ -11,7 +11,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use value::{Decimal128, Value, decode_key};
 
-use super::known::{Known, Place};
+use super::index_condition::{ConditionPath, IndexCondition};
 
 /// Bytes that the evaluation of one value may hold.
 const MEMORY_BYTES: usize = 64 << 20;
@@ -21,9 +21,9 @@ const TEST_STEPS: usize = 16;
 
 /// No time and no randomness: conditions that need them are not tested on values.
 #[derive(Debug)]
-struct Nothing;
+struct NoAmbient;
 
-impl Ambient for Nothing {
+impl Ambient for NoAmbient {
     fn now_ms(&self) -> u64 {
         0
     }
@@ -34,7 +34,7 @@ impl Ambient for Nothing {
 }
 
 /// A condition that is tested.
-struct Trial {
+struct ValueTester {
     context: Context<'static>,
     condition: Expression,
     /// The names from the first source to the value.
@@ -43,7 +43,7 @@ struct Trial {
     wanted: bool,
 }
 
-impl Trial {
+impl ValueTester {
     /// Whether a value meets the condition; `None` for a fault, which the document will raise again.
     fn meets(&self, value: Option<Value>) -> Option<bool> {
         let root = match value {
@@ -108,15 +108,15 @@ fn forms(integer: i64) -> Vec<Value> {
 /// The documents where a condition on one path is true, or false if `wanted` is false. `names` lead to the value from
 /// the first source. Values outside the bounds are known not to meet the condition.
 pub(super) fn tested(
-    place: &Place,
+    target: &ConditionPath,
     names: &[&str],
     condition: &Expression,
     wanted: bool,
     (low, high): (Bound<Vec<u8>>, Bound<Vec<u8>>),
     meter: &Arc<Meter>,
-) -> Known {
-    let context = Context::new(&Nothing, Budget::new(MEMORY_BYTES, u64::MAX));
-    let trial = Trial {
+) -> IndexCondition {
+    let context = Context::new(&NoAmbient, Budget::new(MEMORY_BYTES, u64::MAX));
+    let trial = ValueTester {
         context: context.with_meter(Arc::clone(meter)),
         condition: condition.clone(),
         names: names.iter().map(|name| (*name).to_owned()).collect(),
@@ -124,16 +124,16 @@ pub(super) fn tested(
     };
     let without_value = trial.meets(None);
     let test = ValueTest::new(move |code| trial.verdict(code));
-    let tested = Lookup::Tested { path: place.path.clone(), low, high, test };
+    let tested = Lookup::Tested { path: target.path.clone(), low, high, test };
     let lookup = if without_value == Some(false) {
         tested
     } else {
-        let missing = Lookup::Without(Box::new(Lookup::Present(place.path.clone())));
+        let missing = Lookup::Without(Box::new(Lookup::Present(target.path.clone())));
         Lookup::Or(vec![tested, missing])
     };
     let word = if wanted { "with" } else { "against" };
-    let text = place.words(|path| format!("values at {path} {word} {condition}"));
-    Known { lookup, is_exact: without_value.is_some(), text }
+    let text = target.text(|path| format!("values at {path} {word} {condition}"));
+    IndexCondition { lookup, is_exact: without_value.is_some(), text }
 }
 
 #[cfg(test)]
@@ -144,8 +144,8 @@ mod tests {
 
     fn verdict(condition: &dyn Fn(Expression) -> Expression, json: &str) -> Verdict {
         let path = Expression::path(SlotId(0), ["a".to_owned(), "b".to_owned()]);
-        let trial = Trial {
-            context: Context::new(&Nothing, Budget::new(1 << 20, u64::MAX)),
+        let trial = ValueTester {
+            context: Context::new(&NoAmbient, Budget::new(1 << 20, u64::MAX)),
             condition: condition(path),
             names: vec!["a".to_owned(), "b".to_owned()],
             wanted: true,

@@ -12,20 +12,20 @@ use value::{Value, decode_key};
 
 use super::covered::Values;
 use super::extremes::{Extremes, Witness};
-use super::values::{Ends, Grouping, is_out_of_sight};
+use super::values::{Ends, IndexGrouping, is_out_of_sight};
 use crate::collect::Collector;
 use crate::fault::query_fault;
 use crate::found::QueryMetrics;
 
 /// Documents with the same tuple: their number, the first and the last.
-struct Alike {
+struct TupleCount {
     count: u64,
     first: DocumentNumber,
     last: DocumentNumber,
 }
 
 /// The meaning of an entry in a column.
-enum Known {
+enum ColumnEntry {
     Missing,
     Value(Value),
     /// The documents must be read.
@@ -45,7 +45,7 @@ const TUPLE_BYTES: usize = 96;
 /// Approximate bytes of the hash of a tuple.
 const HASH_BYTES: usize = 16;
 
-impl Grouping<'_> {
+impl IndexGrouping<'_> {
     /// Adds the rows of the part to an empty collector; returns whether that was cheaper than reading all documents.
     pub(crate) async fn run_tuples(
         &self,
@@ -64,7 +64,7 @@ impl Grouping<'_> {
         // The postings of a piece are transposed without interruption.
         self.task.meter.expect(self.counting.count.saturating_mul(TURN_STEPS));
         if self.task.meter.is_due() {
-            self.task.rest().await?;
+            self.task.yield_now().await?;
         }
         for piece in 0..self.counting.index.piece_count() {
             let within = self.counting.within.as_ref();
@@ -88,11 +88,11 @@ impl Grouping<'_> {
                 self.add(&document, ends, alike.count, collector)?;
                 if done % TUPLES_AT_A_TIME == TUPLES_AT_A_TIME - 1 || self.task.meter.is_due() {
                     self.context.check_time().map_err(query_fault)?;
-                    self.task.rest().await?;
+                    self.task.yield_now().await?;
                 }
             }
             self.context.check_time().map_err(query_fault)?;
-            self.task.rest().await?;
+            self.task.yield_now().await?;
         }
         let witnesses = extremes.map(|extremes| extremes.witnesses()).unwrap_or_default();
         if witnesses.len() as u64 > self.apart_max() || !self.agree(&witnesses, metrics).await? {
@@ -107,10 +107,10 @@ impl Grouping<'_> {
     async fn piece_tuples(
         &self,
         paths: &[Values<'_>],
-        (columns, known): (&Columns, &[Vec<Known>]),
+        (columns, known): (&Columns, &[Vec<ColumnEntry>]),
         bounds: &mut TupleBounds,
         apart: &mut Vec<DocumentNumber>,
-    ) -> Result<Option<HashMap<Vec<u32>, Alike>>, Fault> {
+    ) -> Result<Option<HashMap<Vec<u32>, TupleCount>>, Fault> {
         let apart_before = apart.len();
         let mut found = tuples(columns, known, bounds.left, self.apart_max(), apart);
         let is_only_piece = self.counting.index.piece_count() == 1;
@@ -156,7 +156,7 @@ impl Grouping<'_> {
             }
             holding.add((hashes.len() - before) * HASH_BYTES).map_err(query_fault)?;
             self.context.check_time().map_err(query_fault)?;
-            self.task.rest().await?;
+            self.task.yield_now().await?;
         }
         Ok(false)
     }
@@ -166,8 +166,8 @@ impl Grouping<'_> {
         let mut numbers: Vec<DocumentNumber> = witnesses.iter().map(|witness| witness.number).collect();
         numbers.dedup();
         let mut agreed = 0;
-        self.read(&numbers, metrics, |row, item| {
-            let number = item.stored.map(|stored| stored.number);
+        self.read(&numbers, metrics, |row, source| {
+            let number = source.stored.map(|stored| stored.number);
             let first = witnesses.partition_point(|witness| Some(witness.number) < number);
             let alike = witnesses[first..].iter().take_while(|witness| Some(witness.number) == number);
             for witness in alike {
@@ -182,14 +182,14 @@ impl Grouping<'_> {
 }
 
 /// The meaning of the entries of each column.
-fn known(paths: &[Values<'_>], columns: &Columns) -> Vec<Vec<Known>> {
+fn known(paths: &[Values<'_>], columns: &Columns) -> Vec<Vec<ColumnEntry>> {
     let pairs = paths.iter().zip(columns.columns());
     let known = pairs.map(|(values, column)| {
         let codes = column.codes.iter().map(|(code, is_cut)| match decode_key(code) {
-            Ok((value, _)) if !is_out_of_sight(values, code, *is_cut) => Known::Value(value),
-            Ok(_) | Err(_) => Known::Apart,
+            Ok((value, _)) if !is_out_of_sight(values, code, *is_cut) => ColumnEntry::Value(value),
+            Ok(_) | Err(_) => ColumnEntry::Apart,
         });
-        std::iter::once(Known::Missing).chain(codes).collect()
+        std::iter::once(ColumnEntry::Missing).chain(codes).collect()
     });
     known.collect()
 }
@@ -215,12 +215,12 @@ enum TooMany {
 /// The distinct tuples of a piece, unless these or the documents that must be read are too many.
 fn tuples(
     columns: &Columns,
-    known: &[Vec<Known>],
+    known: &[Vec<ColumnEntry>],
     tuples_max: u64,
     apart_max: u64,
     apart: &mut Vec<DocumentNumber>,
-) -> Result<HashMap<Vec<u32>, Alike>, TooMany> {
-    let mut tuples: HashMap<Vec<u32>, Alike> = HashMap::new();
+) -> Result<HashMap<Vec<u32>, TupleCount>, TooMany> {
+    let mut tuples: HashMap<Vec<u32>, TupleCount> = HashMap::new();
     let mut too_many = None;
     columns.for_each(|number, places| {
         if let Some(alike) = tuples.get_mut(places) {
@@ -229,7 +229,7 @@ fn tuples(
         } else if is_apart(known, places) {
             apart.push(number);
         } else {
-            tuples.insert(places.to_vec(), Alike { count: 1, first: number, last: number });
+            tuples.insert(places.to_vec(), TupleCount { count: 1, first: number, last: number });
         }
         if tuples.len() as u64 > tuples_max {
             too_many = Some(TooMany::Tuples);
@@ -242,9 +242,11 @@ fn tuples(
 }
 
 /// Whether a document with the values of these entries must be read.
-fn is_apart(known: &[Vec<Known>], places: &[u32]) -> bool {
+fn is_apart(known: &[Vec<ColumnEntry>], places: &[u32]) -> bool {
     let mut pairs = known.iter().zip(places);
-    pairs.any(|(known, place)| !matches!(known.get(*place as usize), Some(Known::Missing | Known::Value(_))))
+    pairs.any(|(known, place)| {
+        !matches!(known.get(*place as usize), Some(ColumnEntry::Missing | ColumnEntry::Value(_)))
+    })
 }
 
 /// A hash of the values of these entries, the same in every piece.
@@ -261,10 +263,10 @@ fn hash_of(columns: &Columns, places: &[u32]) -> u64 {
 
 /// A document with the values of a tuple. A path below another has no value where that one has a complete value, so
 /// they never conflict.
-fn document(paths: &[Values<'_>], known: &[Vec<Known>], places: &[u32]) -> Value {
+fn document(paths: &[Values<'_>], known: &[Vec<ColumnEntry>], places: &[u32]) -> Value {
     let mut document = Value::Object(Vec::new());
     for ((values, known), place) in paths.iter().zip(known).zip(places) {
-        if let Some(Known::Value(value)) = known.get(*place as usize) {
+        if let Some(ColumnEntry::Value(value)) = known.get(*place as usize) {
             insert(&mut document, &values.names, value);
         }
     }

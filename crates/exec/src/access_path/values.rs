@@ -21,8 +21,8 @@ use super::covered::Values;
 use crate::collect::Collector;
 use crate::fault::query_fault;
 use crate::found::QueryMetrics;
-use crate::position::Item;
-use crate::program::{Check, Layer};
+use crate::position::RowSource;
+use crate::program::{Layer, RemainingCheck};
 use crate::task::{OpenPart, Task};
 
 /// Values between two yields to other tasks.
@@ -35,7 +35,7 @@ const NUMBERS_AT_A_TIME: usize = 64;
 const APART_MIN: u64 = 16;
 
 /// What is needed to compute the results of one part.
-pub(crate) struct Grouping<'a> {
+pub(crate) struct IndexGrouping<'a> {
     pub(crate) task: &'a Task,
     pub(crate) layer: &'a Layer,
     pub(crate) context: &'a Context<'a>,
@@ -46,7 +46,7 @@ pub(crate) struct Grouping<'a> {
 /// The first and the last document with a value.
 pub(super) type Ends = Option<(DocumentNumber, DocumentNumber)>;
 
-impl Grouping<'_> {
+impl IndexGrouping<'_> {
     /// Adds the rows of the part to an empty collector; returns whether that was cheaper than reading all documents.
     pub(crate) async fn run(
         &self,
@@ -65,7 +65,7 @@ impl Grouping<'_> {
             seen += 1;
             self.context.charge(VALUE_STEPS).map_err(query_fault)?;
             if seen.is_multiple_of(VALUES_AT_A_TIME) || self.task.meter.is_due() {
-                self.task.rest().await?;
+                self.task.yield_now().await?;
             }
             if !counted.numbers.is_empty() {
                 apart.extend(counted.numbers);
@@ -99,9 +99,9 @@ impl Grouping<'_> {
         collector: &mut Collector,
         metrics: &mut QueryMetrics,
     ) -> Result<(), Fault> {
-        self.read(apart, metrics, |row, item| collector.add(self.layer, row, item)).await?;
+        self.read(apart, metrics, |row, source| collector.add(self.layer, row, source)).await?;
         let shown_by = collector.shown_by(self.layer);
-        self.read(&shown_by, metrics, |row, item| collector.show_as(self.layer, row, item)).await
+        self.read(&shown_by, metrics, |row, source| collector.show_as(self.layer, row, source)).await
     }
 
     async fn valueless_ends(&self, values: &Values<'_>) -> Result<Ends, Fault> {
@@ -119,10 +119,10 @@ impl Grouping<'_> {
         collector: &mut Collector,
     ) -> Result<(), Fault> {
         let tie = self.tie(ends);
-        let item = Item { tie: &tie, stored: None, keys: None };
+        let source = RowSource { tie: &tie, stored: None, keys: None };
         let root = Some(document.as_ref());
         for_each_row(self.context, &self.layer.query, root, None, &mut |row| {
-            collector.add_times(self.layer, row, item, times)?;
+            collector.add_times(self.layer, row, source, times)?;
             Ok(ControlFlow::Continue(()))
         })
         .map(drop)
@@ -149,7 +149,7 @@ impl Grouping<'_> {
         &self,
         numbers: &[DocumentNumber],
         metrics: &mut QueryMetrics,
-        mut take: impl FnMut(MatchedRow<'_>, Item<'_>) -> Result<(), eval::EvalFault>,
+        mut take: impl FnMut(MatchedRow<'_>, RowSource<'_>) -> Result<(), eval::EvalFault>,
     ) -> Result<(), Fault> {
         for some in numbers.chunks(NUMBERS_AT_A_TIME) {
             self.context.check_time().map_err(query_fault)?;
@@ -160,17 +160,17 @@ impl Grouping<'_> {
             metrics.count_read(self.open, &documents, begun.elapsed());
             for stored in &documents {
                 let tie = stored.number.raw().to_be_bytes();
-                let item = Item { tie: &tie, stored: Some(stored), keys: None };
-                let (system, document) = (&self.task.program.system, (stored, Check::Filter));
+                let source = RowSource { tie: &tie, stored: Some(stored), keys: None };
+                let (system, document) = (&self.task.program.system, (stored, RemainingCheck::Filter));
                 self.layer.for_each_match(self.context, system, document, &mut |row| {
-                    take(row, item)?;
+                    take(row, source)?;
                     Ok(ControlFlow::Continue(()))
                 })?;
                 if self.task.meter.is_due() {
-                    self.task.rest().await?;
+                    self.task.yield_now().await?;
                 }
             }
-            self.task.rest().await?;
+            self.task.yield_now().await?;
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::backend::DiskSpace;
 use crate::batch::{Durability, RowChange};
 use crate::fault::{Cause, CommitFault, Health};
 use crate::ingest;
-use crate::lane::{Answer, Candidate, Lane};
+use crate::lane::{Candidate, CommitAnswer, Lane};
 use crate::metrics::StoreMetrics;
 use crate::rows::{AnyRows, RowStore};
 use crate::view::View;
@@ -102,7 +102,7 @@ impl Committer {
     /// Commits the admissible batches of a group and returns the answer to every batch.
     ///
     /// Refusals are answered only after the commit too: they may depend on batches of the same group.
-    pub(super) fn commit(&mut self, mut group: Vec<Candidate>) -> Vec<Answer> {
+    pub(super) fn commit(&mut self, mut group: Vec<Candidate>) -> Vec<CommitAnswer> {
         if let Some(fault) = self.refusal() {
             return group.iter().map(|_| Err(fault.clone())).collect();
         }
@@ -259,7 +259,11 @@ impl Committer {
         outcome
     }
 
-    fn answers(&self, verdicts: Vec<Result<(), CommitFault>>, outcome: Result<(), Cause>) -> Vec<Answer> {
+    fn answers(
+        &self,
+        verdicts: Vec<Result<(), CommitFault>>,
+        outcome: Result<(), Cause>,
+    ) -> Vec<CommitAnswer> {
         // The snapshot belongs to this commit, so it is taken before the next one.
         let view = outcome.map_err(|cause| CommitFault::Uncertain { cause }).and_then(|()| {
             let point = block_on(self.rows.point())

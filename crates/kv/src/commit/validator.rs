@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::block_on;
 use crate::backend::DiskSpace;
-use crate::batch::{BATCH_BYTES_MAX, Batch, KEY_BYTES_MAX, OWN_SPACE, Requirement, RowChange, Space};
+use crate::batch::{BATCH_BYTES_MAX, Batch, KEY_BYTES_MAX, OWN_SPACE, RowChange, RowRequirement, Space};
 use crate::fault::CommitFault;
 use crate::ingest;
 use crate::lane::Candidate;
@@ -95,8 +95,8 @@ impl<'a> BatchValidator<'a> {
         Ok(())
     }
 
-    fn check_requirement(&mut self, requirement: &Requirement) -> Result<(), CommitFault> {
-        let Requirement { space, key, expected } = requirement;
+    fn check_requirement(&mut self, requirement: &RowRequirement) -> Result<(), CommitFault> {
+        let RowRequirement { space, key, expected } = requirement;
         if self.current(*space, key)? == *expected {
             return Ok(());
         }

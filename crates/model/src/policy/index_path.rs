@@ -5,7 +5,7 @@ use std::fmt;
 
 /// A path of an indexing policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IndexPath {
+pub struct PolicyPath {
     /// The steps from the root.
     pub segments: Vec<IndexSegment>,
     /// What the path covers at its last step.
@@ -31,20 +31,20 @@ pub enum IndexEnd {
     Below,
 }
 
-impl IndexPath {
+impl PolicyPath {
     /// `/*`: the whole document.
-    pub(super) fn root() -> IndexPath {
-        IndexPath { segments: Vec::new(), end: IndexEnd::Below, text: "/*".to_owned() }
+    pub(super) fn root() -> PolicyPath {
+        PolicyPath { segments: Vec::new(), end: IndexEnd::Below, text: "/*".to_owned() }
     }
 
     /// `/"_etag"/?`: the version of a document.
-    pub(super) fn etag() -> IndexPath {
+    pub(super) fn etag() -> PolicyPath {
         let segments = vec![IndexSegment::Name("_etag".to_owned())];
-        IndexPath { segments, end: IndexEnd::Scalar, text: "/\"_etag\"/?".to_owned() }
+        PolicyPath { segments, end: IndexEnd::Scalar, text: "/\"_etag\"/?".to_owned() }
     }
 
     /// Parses a path, or returns what is wrong with it.
-    pub fn parse(text: &str) -> Result<IndexPath, String> {
+    pub fn parse(text: &str) -> Result<PolicyPath, String> {
         let bad = |reason: &str| format!("the path \"{text}\" is invalid: {reason}");
         let mut segments = Vec::new();
         let mut rest = text;
@@ -60,7 +60,7 @@ impl IndexPath {
                 Some(IndexEnd::Scalar) if segments.is_empty() => {
                     return Err(bad("the root is no scalar, it must be \"/*\""));
                 }
-                Some(end) => return Ok(IndexPath { segments, end, text: text.to_owned() }),
+                Some(end) => return Ok(PolicyPath { segments, end, text: text.to_owned() }),
                 None => {}
             }
             let (segment, behind) = segment(rest).map_err(bad)?;
@@ -78,7 +78,7 @@ impl IndexPath {
     }
 
     /// Whether both paths are the same, independent of quoting.
-    pub fn is_same_place(&self, other: &IndexPath) -> bool {
+    pub fn is_same_place(&self, other: &PolicyPath) -> bool {
         self.place() == other.place()
     }
 
@@ -88,7 +88,7 @@ impl IndexPath {
     }
 }
 
-impl fmt::Display for IndexPath {
+impl fmt::Display for PolicyPath {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.text)
     }
@@ -125,7 +125,7 @@ fn quoted_name(text: &str) -> Result<(IndexSegment, &str), &'static str> {
     Err("a quote is not closed")
 }
 
-impl IndexPath {
+impl PolicyPath {
     /// Appends the path without its original text.
     pub fn encode_place(&self, out: &mut Encoder) {
         out.list(&self.segments, |out, segment| segment.encode(out));
@@ -137,8 +137,8 @@ impl IndexPath {
         out.text(&self.text);
     }
 
-    pub(super) fn decode(input: &mut Decoder<'_>) -> Result<IndexPath, DecodeFault> {
-        Ok(IndexPath {
+    pub(super) fn decode(input: &mut Decoder<'_>) -> Result<PolicyPath, DecodeFault> {
+        Ok(PolicyPath {
             segments: input.list("segments of an index path", IndexSegment::decode)?,
             end: input.choice("end of an index path", [IndexEnd::Scalar, IndexEnd::Below], IndexEnd::tag)?,
             text: input.text("text of an index path")?,
@@ -181,16 +181,18 @@ mod tests {
 
     #[test]
     fn the_grammar_is_that_of_the_service() {
-        let count = |text: &str| IndexPath::parse(text).unwrap().segments.len();
+        let count = |text: &str| PolicyPath::parse(text).unwrap().segments.len();
         assert_eq!(count("/*"), 0);
         assert_eq!(count("/a/?"), 1);
         assert_eq!(count("/a/[]/b/*"), 3);
         assert_eq!(count("/\"a b/c\"/?"), 1);
-        assert_eq!(IndexPath::parse("/\"_etag\"/?"), Ok(IndexPath::etag()));
-        assert_eq!(IndexPath::parse("/*"), Ok(IndexPath::root()));
+        assert_eq!(PolicyPath::parse("/\"_etag\"/?"), Ok(PolicyPath::etag()));
+        assert_eq!(PolicyPath::parse("/*"), Ok(PolicyPath::root()));
         assert_eq!(count("/größe/*"), 1);
-        let quoted = IndexPath::parse("/\"a\"/?").unwrap();
-        assert!(quoted.is_same_place(&IndexPath::parse("/a/?").unwrap()) && quoted.to_string() == "/\"a\"/?");
+        let quoted = PolicyPath::parse("/\"a\"/?").unwrap();
+        assert!(
+            quoted.is_same_place(&PolicyPath::parse("/a/?").unwrap()) && quoted.to_string() == "/\"a\"/?"
+        );
         for text in [
             "",
             "/",
@@ -212,7 +214,7 @@ mod tests {
             "/[]",
             "/[0]/?",
         ] {
-            assert!(IndexPath::parse(text).is_err(), "{text}");
+            assert!(PolicyPath::parse(text).is_err(), "{text}");
         }
     }
 }

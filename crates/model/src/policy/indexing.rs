@@ -1,7 +1,7 @@
 //! The indexing policy: the indexed paths, and the composite, spatial, vector and full-text indexes.
 
 use super::check::{bad, repeated};
-use super::index_path::IndexPath;
+use super::index_path::PolicyPath;
 use super::special_indexes::{CompositeIndex, SpatialIndex, VectorIndex};
 use crate::{DecodeFault, Decoder, Encoder, Opaque, RequestFault};
 use std::collections::HashSet;
@@ -34,7 +34,7 @@ pub struct IndexingPolicy {
     /// Paths that are indexed unless a longer path excludes them.
     pub included: Vec<IndexedPath>,
     /// Paths that are not indexed unless a longer path includes them.
-    pub excluded: Vec<IndexPath>,
+    pub excluded: Vec<PolicyPath>,
     /// Composite indexes.
     pub composite: Vec<CompositeIndex>,
     /// Spatial indexes.
@@ -49,7 +49,7 @@ pub struct IndexingPolicy {
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexedPath {
     /// The path.
-    pub path: IndexPath,
+    pub path: PolicyPath,
     /// Kinds and precisions that old clients send; stored but not used.
     pub legacy: Option<Opaque>,
 }
@@ -64,7 +64,7 @@ impl Default for IndexingPolicy {
 impl IndexingPolicy {
     /// Consistent indexing of these paths. As in the service, the root is included unless a list contains it, and the
     /// ETag is excluded unless a list contains it.
-    pub fn by_paths(included: Vec<IndexedPath>, excluded: Vec<IndexPath>) -> IndexingPolicy {
+    pub fn by_paths(included: Vec<IndexedPath>, excluded: Vec<PolicyPath>) -> IndexingPolicy {
         let mut policy =
             IndexingPolicy { mode: IndexingMode::Consistent, included, excluded, ..IndexingPolicy::none() };
         policy.automatic = true;
@@ -74,7 +74,7 @@ impl IndexingPolicy {
 
     /// The same, from the texts of the paths.
     pub fn by_texts(included: &[&str], excluded: &[&str]) -> Result<IndexingPolicy, RequestFault> {
-        let parse = |text: &&str| IndexPath::parse(text).map_err(|reason| bad(POLICY, reason));
+        let parse = |text: &&str| PolicyPath::parse(text).map_err(|reason| bad(POLICY, reason));
         let included = included.iter().map(|text| Ok(IndexedPath { path: parse(text)?, legacy: None }));
         let included = included.collect::<Result<_, RequestFault>>()?;
         let excluded = excluded.iter().map(parse).collect::<Result<_, _>>()?;
@@ -100,22 +100,22 @@ impl IndexingPolicy {
         if self.mode == IndexingMode::None {
             return;
         }
-        let root = IndexPath::root();
+        let root = PolicyPath::root();
         if !self.names(&root) {
             self.included.push(IndexedPath { path: root, legacy: None });
         }
         // It changes with every write, and queries do not search for it.
-        let etag = IndexPath::etag();
+        let etag = PolicyPath::etag();
         if !self.names(&etag) {
             self.excluded.push(etag);
         }
     }
 
-    fn paths(&self) -> impl Iterator<Item = &IndexPath> {
+    fn paths(&self) -> impl Iterator<Item = &PolicyPath> {
         self.included.iter().map(|included| &included.path).chain(&self.excluded)
     }
 
-    fn names(&self, wanted: &IndexPath) -> bool {
+    fn names(&self, wanted: &PolicyPath) -> bool {
         self.paths().any(|path| path.is_same_place(wanted))
     }
 
@@ -193,7 +193,7 @@ impl IndexingPolicy {
             mode: input.choice("indexing mode", IndexingMode::ALL, IndexingMode::tag)?,
             automatic: input.flag("automatic indexing")?,
             included: input.list("included paths", IndexedPath::decode)?,
-            excluded: input.list("excluded paths", IndexPath::decode)?,
+            excluded: input.list("excluded paths", PolicyPath::decode)?,
             composite: input.list("composite indexes", CompositeIndex::decode)?,
             spatial: input.list("spatial indexes", SpatialIndex::decode)?,
             vectors: input.list("vector indexes", VectorIndex::decode)?,
@@ -223,7 +223,7 @@ impl IndexedPath {
 
     fn decode(input: &mut Decoder<'_>) -> Result<IndexedPath, DecodeFault> {
         Ok(IndexedPath {
-            path: IndexPath::decode(input)?,
+            path: PolicyPath::decode(input)?,
             legacy: input.option("indexes of an included path", |input| {
                 Opaque::decode(input, "indexes of an included path")
             })?,
@@ -259,7 +259,7 @@ mod tests {
         let none = IndexingPolicy::none();
         assert!(none.check().is_ok());
         assert!(IndexingPolicy { automatic: true, ..none.clone() }.check().is_err());
-        assert!(IndexingPolicy { excluded: vec![IndexPath::root()], ..none }.check().is_err());
+        assert!(IndexingPolicy { excluded: vec![PolicyPath::root()], ..none }.check().is_err());
         assert!(IndexingPolicy { automatic: false, ..IndexingPolicy::default() }.check().is_ok());
     }
 

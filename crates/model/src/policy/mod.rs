@@ -23,7 +23,7 @@ pub use conflict::ConflictResolution;
 pub use encryption::{ClientEncryptionPolicy, EncryptedPath};
 pub use full_text::{FullTextPath, FullTextPolicy, Language};
 pub use geospatial::GeospatialType;
-pub use index_path::{IndexEnd, IndexPath, IndexSegment};
+pub use index_path::{IndexEnd, IndexSegment, PolicyPath};
 pub use indexing::{IndexedPath, IndexingMode, IndexingPolicy};
 pub use special_indexes::{
     BoundingBox, CompositeIndex, CompositePath, Quantizer, SpatialIndex, SpatialType, VectorIndex,

@@ -2,7 +2,7 @@
 
 use super::check::{bad, repeated, within};
 use super::geospatial::GeospatialType;
-use super::index_path::IndexPath;
+use super::index_path::PolicyPath;
 use super::vector::VectorEmbedding;
 use crate::{DecodeFault, Decoder, Encoder, RequestFault};
 use std::ops::RangeInclusive;
@@ -93,7 +93,7 @@ impl SpatialType {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpatialIndex {
     /// The path of the geometries.
-    pub path: IndexPath,
+    pub path: PolicyPath,
     /// The indexed types.
     pub types: Vec<SpatialType>,
     /// The indexed part of the plane; geography is indexed without a box.
@@ -109,14 +109,14 @@ pub struct BoundingBox {
 
 impl SpatialIndex {
     /// An index of these types at `path`; of all types if none is given.
-    pub fn new(path: IndexPath, types: &[SpatialType]) -> SpatialIndex {
+    pub fn new(path: PolicyPath, types: &[SpatialType]) -> SpatialIndex {
         let types = if types.is_empty() { &SpatialType::ALL } else { types };
         SpatialIndex { path, types: types.to_vec(), bounding_box: None }
     }
 
     /// The same, from the text of the path.
     pub fn at(path: &str, types: &[SpatialType]) -> Result<SpatialIndex, RequestFault> {
-        let path = IndexPath::parse(path).map_err(|reason| bad(POLICY, reason))?;
+        let path = PolicyPath::parse(path).map_err(|reason| bad(POLICY, reason))?;
         Ok(SpatialIndex::new(path, types))
     }
 
@@ -316,7 +316,7 @@ impl SpatialIndex {
 
     pub(super) fn decode(input: &mut Decoder<'_>) -> Result<SpatialIndex, DecodeFault> {
         Ok(SpatialIndex {
-            path: IndexPath::decode(input)?,
+            path: PolicyPath::decode(input)?,
             types: input.list("spatial types", SpatialType::decode)?,
             bounding_box: input.option("bounding box", BoundingBox::decode)?,
         })
@@ -389,7 +389,7 @@ mod tests {
 
     #[test]
     fn a_plane_needs_a_box_with_an_inside() {
-        let bare = SpatialIndex::new(IndexPath::parse("/loc/*").unwrap(), &[]);
+        let bare = SpatialIndex::new(PolicyPath::parse("/loc/*").unwrap(), &[]);
         let boxed = |corners| SpatialIndex { bounding_box: Some(BoundingBox { corners }), ..bare.clone() };
         let good = boxed([0.0, -1.5, 10.0, 5.0]);
         assert!(good.check().is_ok() && boxed([0.0, 1.0, 10.0, 1.0]).check().is_err());

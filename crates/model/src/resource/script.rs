@@ -29,8 +29,8 @@ impl ScriptKind {
         }
     }
 
-    /// The plural in words.
-    pub fn words(self) -> &'static str {
+    /// The plural of its name.
+    pub fn plural(self) -> &'static str {
         match self {
             ScriptKind::StoredProcedure => "stored procedures",
             ScriptKind::Trigger => "triggers",

@@ -73,7 +73,7 @@ fn is_deterministic(expression: &Expression, levels_left: usize) -> bool {
 }
 
 fn is_function_deterministic(function: Function) -> bool {
-    let asks_around = function.is_fickle() || function.tells_fixed_time();
+    let asks_around = function.is_volatile() || function.depends_on_query_time();
     !asks_around && !matches!(function.signature().family, Family::Search | Family::Item)
 }
 

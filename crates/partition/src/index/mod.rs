@@ -71,7 +71,7 @@ pub use documents::Documents;
 pub use lookup::{Lookup, ValueTest, Verdict};
 pub use memory::IndexMemory;
 pub use options::IndexOptions;
-pub use path::{IndexPath, PathStep};
+pub use path::{IndexPath, IndexStep};
 pub use reader::{Coverage, IndexReader};
 pub use recovery::is_damage;
 pub use required_terms::RequiredTerms;

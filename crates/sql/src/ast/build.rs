@@ -1,8 +1,8 @@
 //! Constructors for trees that are built by programs, such as rewritten queries.
 
 use super::{
-    Collection, Count, CountValue, Expression, ExpressionKind, From, Number, Query, Select, SelectItem,
-    SelectList, Source,
+    Collection, Count, CountValue, Expression, ExpressionKind, From, NumberLiteral, Query, Select,
+    SelectItem, SelectList, Source,
 };
 use crate::Span;
 use plan::query::UnaryOperator;
@@ -26,8 +26,8 @@ impl Expression {
     /// An integer. A negative one is a sign and a number, as in a parsed text.
     pub fn integer(integer: i64) -> Expression {
         let size = match i64::try_from(integer.unsigned_abs()) {
-            Ok(size) => Number::Integer(size),
-            Err(_) => Number::Double(-(i64::MIN as f64)),
+            Ok(size) => NumberLiteral::Integer(size),
+            Err(_) => NumberLiteral::Double(-(i64::MIN as f64)),
         };
         let number = Expression::new(ExpressionKind::Number(size));
         match integer < 0 {
@@ -88,7 +88,7 @@ impl SelectItem {
 impl Count {
     /// A constant count.
     pub fn of(count: u32) -> Count {
-        let value = CountValue::Number(Number::Integer(i64::from(count)));
+        let value = CountValue::Number(NumberLiteral::Integer(i64::from(count)));
         Count { value, span: Span::default() }
     }
 }

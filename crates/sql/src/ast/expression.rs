@@ -16,7 +16,7 @@ pub struct Expression {
 /// A number; integers are exact up to 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(missing_docs)] // named after what they hold
-pub enum Number {
+pub enum NumberLiteral {
     Integer(i64),
     Double(f64),
 }
@@ -31,7 +31,7 @@ pub enum ExpressionKind {
     /// `true` or `false`
     Boolean(bool),
     /// A number, never negative in a parsed tree.
-    Number(Number),
+    Number(NumberLiteral),
     /// A string.
     String(String),
     /// `@name`; the name includes the `@`.

@@ -6,7 +6,7 @@
 mod build;
 mod expression;
 
-pub use expression::{Expression, ExpressionKind, Number};
+pub use expression::{Expression, ExpressionKind, NumberLiteral};
 
 use crate::Span;
 
@@ -73,7 +73,7 @@ pub struct Count {
 #[derive(Clone, Debug, PartialEq)]
 pub enum CountValue {
     /// A number.
-    Number(Number),
+    Number(NumberLiteral),
     /// A parameter; the name includes the `@`.
     Parameter(String),
 }

@@ -2,7 +2,7 @@
 
 use super::scope::Resolved;
 use super::{Lowering, Role, constant};
-use crate::ast::{self, ExpressionKind, Number};
+use crate::ast::{self, ExpressionKind, NumberLiteral};
 use crate::fault::{FaultKind, Span};
 use plan::query::{Expression, LikePattern, SubqueryKind, UnaryOperator};
 use value::Value;
@@ -119,10 +119,10 @@ impl<'query> Lowering<'query> {
     }
 }
 
-fn number_value(number: Number) -> Value {
+fn number_value(number: NumberLiteral) -> Value {
     match number {
-        Number::Integer(integer) => Value::Int64(integer),
-        Number::Double(double) => Value::Double(double),
+        NumberLiteral::Integer(integer) => Value::Int64(integer),
+        NumberLiteral::Double(double) => Value::Double(double),
     }
 }
 

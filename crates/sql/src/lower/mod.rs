@@ -32,7 +32,7 @@ use crate::fault::{FaultKind, Span, SqlFault, SqlFaults};
 use crate::limits::FAULTS_MAX;
 use crate::parameters::Parameters;
 use plan::query::{Grouping, Query};
-use scope::{Clause, Frame};
+use scope::{Clause, QueryFrame};
 
 /// Lowers a query.
 pub(crate) fn lower(query: &ast::Query, parameters: &Parameters) -> Result<Query, SqlFaults> {
@@ -56,7 +56,7 @@ enum Role {
 struct Lowering<'query> {
     parameters: &'query Parameters,
     /// The current queries, outermost first.
-    frames: Vec<Frame<'query>>,
+    frames: Vec<QueryFrame<'query>>,
     faults: Vec<SqlFault>,
     user_calls: usize,
 }
@@ -74,13 +74,13 @@ impl<'query> Lowering<'query> {
     }
 
     /// The frame of the current query.
-    fn frame(&mut self) -> &mut Frame<'query> {
+    fn frame(&mut self) -> &mut QueryFrame<'query> {
         self.frames.last_mut().expect("clauses are lowered inside a query")
     }
 
     fn query(&mut self, query: &'query ast::Query, role: Role) -> Query {
-        let first_slot = self.frames.last().map_or(0, Frame::next_slot);
-        self.frames.push(Frame::new(first_slot));
+        let first_slot = self.frames.last().map_or(0, QueryFrame::next_slot);
+        self.frames.push(QueryFrame::new(first_slot));
         if role != Role::Outermost {
             self.refuse_in_subquery(query);
         }

@@ -6,7 +6,7 @@ use crate::fault::{FaultKind, Span};
 use plan::query::{Aggregate, SlotId};
 
 /// A query whose clauses are being lowered.
-pub(super) struct Frame<'query> {
+pub(super) struct QueryFrame<'query> {
     /// The sources so far, by name; a source without a name also fills a slot.
     sources: Vec<Option<&'query str>>,
     first_slot: u16,
@@ -33,9 +33,9 @@ pub(super) enum Clause {
     Aggregate,
 }
 
-impl<'query> Frame<'query> {
-    pub(super) fn new(first_slot: u16) -> Frame<'query> {
-        Frame {
+impl<'query> QueryFrame<'query> {
+    pub(super) fn new(first_slot: u16) -> QueryFrame<'query> {
+        QueryFrame {
             sources: Vec::new(),
             first_slot,
             clause: Clause::From,

@@ -1,7 +1,7 @@
 //! The SELECT clause: projection, output names, counts.
 
 use super::Lowering;
-use crate::ast::{self, Count, CountValue, ExpressionKind, Number, SelectList};
+use crate::ast::{self, Count, CountValue, ExpressionKind, NumberLiteral, SelectList};
 use crate::fault::{CountClause, FaultKind, Span};
 use crate::limits::COUNT_MAX;
 use plan::query::{Expression, Projection};
@@ -44,8 +44,8 @@ impl<'query> Lowering<'query> {
 
     fn count(&mut self, count: &Count, clause: CountClause) -> u64 {
         let given = match &count.value {
-            CountValue::Number(Number::Integer(integer)) => Value::Int64(*integer),
-            CountValue::Number(Number::Double(double)) => Value::Double(*double),
+            CountValue::Number(NumberLiteral::Integer(integer)) => Value::Int64(*integer),
+            CountValue::Number(NumberLiteral::Double(double)) => Value::Double(*double),
             CountValue::Parameter(name) => match self.parameters.get(name) {
                 Some(value) => value.clone(),
                 None => {

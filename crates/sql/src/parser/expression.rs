@@ -3,8 +3,8 @@
 //! NOT has a lower precedence than comparison, as documented: `NOT c.a = 1` is `NOT (c.a = 1)`. After IN, LIKE and
 //! BETWEEN only AND and operators of lower precedence can follow.
 
-use super::predicate::Predicate;
-use super::{Node, Parsed, Parser, fault};
+use super::predicate::PredicateOperator;
+use super::{Parsed, ParsedNode, Parser, fault};
 use crate::ast::{Expression, ExpressionKind};
 use crate::fault::{FaultKind, Limit};
 use crate::keyword::Keyword;
@@ -20,7 +20,7 @@ pub(super) enum Power {
     Or,
     And,
     Not,
-    Predicate,
+    PredicateOperator,
     Concatenation,
     BitOr,
     BitXor,
@@ -37,7 +37,7 @@ pub(super) enum Power {
 enum Infix {
     Binary(BinaryOperator),
     Chain(Chain),
-    Predicate { predicate: Predicate, negated: bool },
+    PredicateOperator { predicate: PredicateOperator, negated: bool },
     Coalesce,
     Conditional,
 }
@@ -52,7 +52,7 @@ enum Chain {
 
 impl Parser<'_> {
     /// Parses an expression.
-    pub(super) fn expression(&mut self) -> Parsed<Node> {
+    pub(super) fn expression(&mut self) -> Parsed<ParsedNode> {
         self.operators(Power::Conditional)
     }
 
@@ -71,7 +71,7 @@ impl Parser<'_> {
     }
 
     /// Parses an operand and all following operators with at least the precedence `least`.
-    pub(super) fn operators(&mut self, least: Power) -> Parsed<Node> {
+    pub(super) fn operators(&mut self, least: Power) -> Parsed<ParsedNode> {
         self.enter()?;
         let mut left = self.operand()?;
         // Lowered by an operator after which no operator of higher precedence may follow.
@@ -80,7 +80,7 @@ impl Parser<'_> {
             if power < least || power > most {
                 break;
             }
-            most = if let Infix::Predicate { .. } = infix { Power::And } else { power };
+            most = if let Infix::PredicateOperator { .. } = infix { Power::And } else { power };
             left = self.behind(left, infix)?;
         }
         self.open -= 1;
@@ -88,7 +88,7 @@ impl Parser<'_> {
     }
 
     /// An operand with the operators before it.
-    fn operand(&mut self) -> Parsed<Node> {
+    fn operand(&mut self) -> Parsed<ParsedNode> {
         let start = self.peek();
         let (operator, power) = match start.kind {
             TokenKind::Minus => (UnaryOperator::Minus, Power::Unary),
@@ -144,18 +144,18 @@ impl Parser<'_> {
         }
         let negated = keyword == Keyword::Not;
         let predicate = match negated {
-            true => Predicate::of(self.peek_second().keyword?)?,
-            false => Predicate::of(keyword)?,
+            true => PredicateOperator::of(self.peek_second().keyword?)?,
+            false => PredicateOperator::of(keyword)?,
         };
-        Some((Infix::Predicate { predicate, negated }, Power::Predicate))
+        Some((Infix::PredicateOperator { predicate, negated }, Power::PredicateOperator))
     }
 
     /// Parses an operator and what follows it.
-    fn behind(&mut self, left: Node, infix: Infix) -> Parsed<Node> {
+    fn behind(&mut self, left: ParsedNode, infix: Infix) -> Parsed<ParsedNode> {
         match infix {
             Infix::Binary(operator) => self.binary(left, operator),
             Infix::Chain(chain) => self.chain(left, chain),
-            Infix::Predicate { predicate, negated } => self.predicate(left, predicate, negated),
+            Infix::PredicateOperator { predicate, negated } => self.predicate(left, predicate, negated),
             Infix::Coalesce => {
                 self.take();
                 let right = self.operators(Power::Or)?;
@@ -168,7 +168,7 @@ impl Parser<'_> {
         }
     }
 
-    fn binary(&mut self, left: Node, operator: BinaryOperator) -> Parsed<Node> {
+    fn binary(&mut self, left: ParsedNode, operator: BinaryOperator) -> Parsed<ParsedNode> {
         self.take();
         let right = self.operators(tighter(operator))?;
         let span = left.expression.span.to(right.expression.span);
@@ -177,7 +177,7 @@ impl Parser<'_> {
         self.node(kind, span, height)
     }
 
-    fn chain(&mut self, first: Node, chain: Chain) -> Parsed<Node> {
+    fn chain(&mut self, first: ParsedNode, chain: Chain) -> Parsed<ParsedNode> {
         let tighter = match chain {
             Chain::And => Power::Not,
             Chain::Or => Power::And,
@@ -212,7 +212,7 @@ impl Parser<'_> {
         }
     }
 
-    fn conditional(&mut self, condition: Node) -> Parsed<Node> {
+    fn conditional(&mut self, condition: ParsedNode) -> Parsed<ParsedNode> {
         self.take();
         let then = self.expression()?;
         self.expect(TokenKind::Colon)?;

@@ -80,11 +80,11 @@ impl Parser<'_> {
         match token.kind {
             TokenKind::String => Ok(Step::Name(self.string_literal()?)),
             TokenKind::Integer => match literal::read_number(token.text) {
-                Some(crate::ast::Number::Integer(position)) => {
+                Some(crate::ast::NumberLiteral::Integer(position)) => {
                     self.take();
                     Ok(Step::Position(position.unsigned_abs()))
                 }
-                Some(crate::ast::Number::Double(_)) | None => Err(self.unexpected()),
+                Some(crate::ast::NumberLiteral::Double(_)) | None => Err(self.unexpected()),
             },
             // A computed step may be well-formed, but sources are resolved before there is a row to compute it from.
             TokenKind::Parameter | TokenKind::Word => Err(fault(FaultKind::MemberIndexer, token.span)),

@@ -45,7 +45,7 @@ struct Parser<'text> {
 }
 
 /// An expression and its height: one more than that of its highest part.
-struct Node {
+struct ParsedNode {
     expression: Box<Expression>,
     height: usize,
 }
@@ -60,12 +60,12 @@ fn fault(kind: FaultKind, span: Span) -> Box<SqlFault> {
 
 impl Parser<'_> {
     /// A node whose parts have at most `height`.
-    fn node(&self, kind: ExpressionKind, span: Span, height: usize) -> Parsed<Node> {
+    fn node(&self, kind: ExpressionKind, span: Span, height: usize) -> Parsed<ParsedNode> {
         let height = height + 1;
         if height > EXPRESSION_DEPTH_MAX {
             return Err(fault(FaultKind::Limit { limit: Limit::Depth }, span));
         }
-        Ok(Node { expression: Box::new(Expression { kind, span }), height })
+        Ok(ParsedNode { expression: Box::new(Expression { kind, span }), height })
     }
 
     /// Counts a nested call of a recursive rule, up to the limit. If it succeeds, the caller decrements `open` at its

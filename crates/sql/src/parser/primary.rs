@@ -1,6 +1,6 @@
 //! Operands: literals, names, calls, brackets, subqueries, and the members after them.
 
-use super::{Node, Parsed, Parser, fault};
+use super::{Parsed, ParsedNode, Parser, fault};
 use crate::ast::{Expression, ExpressionKind};
 use crate::fault::{FaultKind, Span};
 use crate::keyword::Keyword;
@@ -11,7 +11,7 @@ use plan::query::SubqueryKind;
 
 impl Parser<'_> {
     /// Parses a primary expression and the members and indexes after it.
-    pub(super) fn primary(&mut self) -> Parsed<Node> {
+    pub(super) fn primary(&mut self) -> Parsed<ParsedNode> {
         let mut base = self.bare_primary()?;
         loop {
             let start = base.expression.span;
@@ -30,7 +30,7 @@ impl Parser<'_> {
         }
     }
 
-    fn bare_primary(&mut self) -> Parsed<Node> {
+    fn bare_primary(&mut self) -> Parsed<ParsedNode> {
         let token = self.peek();
         match token.kind {
             TokenKind::Word => self.word(),
@@ -54,7 +54,7 @@ impl Parser<'_> {
     }
 
     /// Consumes a token that is an expression by itself.
-    fn leaf(&mut self, kind: ExpressionKind) -> Parsed<Node> {
+    fn leaf(&mut self, kind: ExpressionKind) -> Parsed<ParsedNode> {
         let span = self.take().span;
         self.node(kind, span, 0)
     }
@@ -69,7 +69,7 @@ impl Parser<'_> {
     }
 
     /// A literal, a call, a subquery after a keyword, or the name of a source.
-    fn word(&mut self) -> Parsed<Node> {
+    fn word(&mut self) -> Parsed<ParsedNode> {
         let token = self.peek();
         let is_call = self.peek_second().kind == TokenKind::OpenRound;
         match self.keyword() {
@@ -96,19 +96,19 @@ impl Parser<'_> {
         third.is_some_and(|token| token.keyword == Some(Keyword::Select))
     }
 
-    fn worded_subquery(&mut self, kind: SubqueryKind) -> Parsed<Node> {
+    fn worded_subquery(&mut self, kind: SubqueryKind) -> Parsed<ParsedNode> {
         let start = self.take().span;
         self.expect(TokenKind::OpenRound)?;
         self.subquery_node(kind, start)
     }
 
-    fn subquery_node(&mut self, kind: SubqueryKind, start: Span) -> Parsed<Node> {
+    fn subquery_node(&mut self, kind: SubqueryKind, start: Span) -> Parsed<ParsedNode> {
         let (query, height) = self.subquery()?;
         let span = start.to(self.last_span());
         self.node(ExpressionKind::Subquery(kind, Box::new(query)), span, height)
     }
 
-    fn call(&mut self) -> Parsed<Node> {
+    fn call(&mut self) -> Parsed<ParsedNode> {
         let name = self.take();
         let (arguments, height) = self.arguments()?;
         let span = name.span.to(self.last_span());
@@ -117,7 +117,7 @@ impl Parser<'_> {
     }
 
     /// A user-defined function; without a bracket after its name, `udf` is the name of a source.
-    fn user_call(&mut self) -> Parsed<Node> {
+    fn user_call(&mut self) -> Parsed<ParsedNode> {
         let is_call = self.tokens.get(self.next + 3).is_some_and(|token| token.kind == TokenKind::OpenRound);
         if !is_call {
             let Token { text, .. } = self.peek();
@@ -142,7 +142,7 @@ impl Parser<'_> {
     }
 
     /// An expression or a subquery in round brackets.
-    fn round(&mut self) -> Parsed<Node> {
+    fn round(&mut self) -> Parsed<ParsedNode> {
         let start = self.take().span;
         if self.sees(Keyword::Select) {
             return self.subquery_node(SubqueryKind::Scalar, start);
@@ -153,7 +153,7 @@ impl Parser<'_> {
         Ok(inner)
     }
 
-    fn array(&mut self) -> Parsed<Node> {
+    fn array(&mut self) -> Parsed<ParsedNode> {
         let start = self.take().span;
         let (elements, height) = match self.peek().kind == TokenKind::CloseSquare {
             true => (Vec::new(), 0),
@@ -163,7 +163,7 @@ impl Parser<'_> {
         self.node(ExpressionKind::Array(elements), start.to(end), height)
     }
 
-    fn object(&mut self) -> Parsed<Node> {
+    fn object(&mut self) -> Parsed<ParsedNode> {
         let start = self.take().span;
         let mut members = Vec::new();
         let mut height = 0;

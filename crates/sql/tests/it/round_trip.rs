@@ -4,8 +4,8 @@ use plan::query::{BinaryOperator, SubqueryKind, UnaryOperator};
 use proptest::prelude::*;
 use sql::Span;
 use sql::ast::{
-    Collection, Count, CountValue, Expression, ExpressionKind, From, Number, OffsetLimit, OrderBy, Query,
-    Select, SelectItem, SelectList, SortKey, Source, Step,
+    Collection, Count, CountValue, Expression, ExpressionKind, From, NumberLiteral, OffsetLimit, OrderBy,
+    Query, Select, SelectItem, SelectList, SortKey, Source, Step,
 };
 
 fn name() -> impl Strategy<Value = String> {
@@ -30,13 +30,13 @@ fn any_name() -> impl Strategy<Value = String> {
     ]
 }
 
-fn number() -> impl Strategy<Value = Number> {
+fn number() -> impl Strategy<Value = NumberLiteral> {
     prop_oneof![
-        (0..=i64::MAX).prop_map(Number::Integer),
-        (0i64..100).prop_map(Number::Integer),
+        (0..=i64::MAX).prop_map(NumberLiteral::Integer),
+        (0i64..100).prop_map(NumberLiteral::Integer),
         any::<f64>()
             .prop_filter("finite", |double| double.is_finite())
-            .prop_map(|double| Number::Double(double.abs())),
+            .prop_map(|double| NumberLiteral::Double(double.abs())),
     ]
 }
 
@@ -141,8 +141,8 @@ fn composite(part: BoxedStrategy<Expression>) -> BoxedStrategy<ExpressionKind> {
 
 fn count() -> impl Strategy<Value = Count> {
     let value = prop_oneof![
-        any::<u32>().prop_map(|count| CountValue::Number(Number::Integer(i64::from(count)))),
-        Just(CountValue::Number(Number::Double(1e20))),
+        any::<u32>().prop_map(|count| CountValue::Number(NumberLiteral::Integer(i64::from(count)))),
+        Just(CountValue::Number(NumberLiteral::Double(1e20))),
         name().prop_map(|name| CountValue::Parameter(format!("@{name}"))),
     ];
     value.prop_map(|value| Count { value, span: Span::default() })

@@ -14,14 +14,14 @@ pub(super) enum JsonNumber {
 }
 
 /// A position in the text.
-pub(super) struct Cursor<'a> {
+pub(super) struct TextCursor<'a> {
     text: &'a str,
     pub(super) position: usize,
 }
 
-impl<'a> Cursor<'a> {
-    pub(super) fn new(text: &'a str) -> Cursor<'a> {
-        Cursor { text, position: 0 }
+impl<'a> TextCursor<'a> {
+    pub(super) fn new(text: &'a str) -> TextCursor<'a> {
+        TextCursor { text, position: 0 }
     }
 
     /// Reads a string after its opening quote, including its closing one; `joined` is a buffer for one with escapes.

@@ -6,7 +6,7 @@ use super::special_indexes::{
 };
 use super::{bad, name_in, opaque};
 use model::RequestFault;
-use model::policy::{IndexPath, IndexedPath, IndexingMode, IndexingPolicy};
+use model::policy::{IndexedPath, IndexingMode, IndexingPolicy, PolicyPath};
 use serde_json::{Map, Value as Json, json};
 
 const POLICY: &str = "indexingPolicy";
@@ -73,7 +73,7 @@ fn list<T>(
 fn included_path(json: &Json) -> Result<IndexedPath, RequestFault> {
     let reader = Reader::new(POLICY, "an included path", json)?;
     reader.only(&["path", "indexes"])?;
-    let path = IndexPath::parse(reader.required_text("path")?).map_err(|reason| bad(POLICY, reason))?;
+    let path = PolicyPath::parse(reader.required_text("path")?).map_err(|reason| bad(POLICY, reason))?;
     for index in reader.list("indexes")? {
         let index = Reader::new(POLICY, "an index of an included path", index)?;
         index.only(&["kind", "dataType", "precision"])?;
@@ -86,10 +86,10 @@ fn included_path(json: &Json) -> Result<IndexedPath, RequestFault> {
     Ok(IndexedPath { path, legacy: reader.get("indexes").map(opaque::read) })
 }
 
-fn excluded_path(json: &Json) -> Result<IndexPath, RequestFault> {
+fn excluded_path(json: &Json) -> Result<PolicyPath, RequestFault> {
     let reader = Reader::new(POLICY, "an excluded path", json)?;
     reader.only(&["path"])?;
-    IndexPath::parse(reader.required_text("path")?).map_err(|reason| bad(POLICY, reason))
+    PolicyPath::parse(reader.required_text("path")?).map_err(|reason| bad(POLICY, reason))
 }
 
 pub(super) fn write(policy: &IndexingPolicy) -> Json {

@@ -4,8 +4,8 @@ use super::reader::Reader;
 use super::{bad, name_in};
 use model::RequestFault;
 use model::policy::{
-    BoundingBox, CompositeIndex, CompositePath, IndexPath, Quantizer, SpatialIndex, SpatialType, VectorIndex,
-    VectorIndexKind,
+    BoundingBox, CompositeIndex, CompositePath, PolicyPath, Quantizer, SpatialIndex, SpatialType,
+    VectorIndex, VectorIndexKind,
 };
 use serde_json::{Value as Json, json};
 use value::PropertyPath;
@@ -48,7 +48,7 @@ pub(super) fn write_composite(index: &CompositeIndex) -> Json {
 pub(super) fn read_spatial(json: &Json) -> Result<SpatialIndex, RequestFault> {
     let reader = Reader::new(POLICY, "a spatial index", json)?;
     reader.only(&["path", "types", "boundingBox"])?;
-    let path = IndexPath::parse(reader.required_text("path")?).map_err(|reason| bad(POLICY, reason))?;
+    let path = PolicyPath::parse(reader.required_text("path")?).map_err(|reason| bad(POLICY, reason))?;
     let known = SpatialType::ALL.map(|kind| (kind.name(), kind));
     let mut types = Vec::new();
     for json in reader.list("types")? {

@@ -33,30 +33,30 @@ fn refuse_to_sign(_: &Algorithm, _: &EncodingKey) -> Result<Box<dyn JwtSigner>, 
 }
 
 fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>, Error> {
-    let check = Check::of(*algorithm).ok_or(ErrorKind::UnsupportedAlgorithm)?;
+    let check = SignatureCheck::of(*algorithm).ok_or(ErrorKind::UnsupportedAlgorithm)?;
     Ok(Box::new(RingVerifier { algorithm: *algorithm, check, key: key.clone() }))
 }
 
 /// How a signature is verified.
 #[derive(Clone, Copy)]
-enum Check {
+enum SignatureCheck {
     Rsa(&'static RsaParameters),
     Curve(&'static dyn VerificationAlgorithm),
 }
 
-impl Check {
+impl SignatureCheck {
     /// `None` for everything that is not a signature with a public key.
-    fn of(algorithm: Algorithm) -> Option<Check> {
+    fn of(algorithm: Algorithm) -> Option<SignatureCheck> {
         let checks = [
-            (Algorithm::RS256, Check::Rsa(&RSA_PKCS1_2048_8192_SHA256)),
-            (Algorithm::RS384, Check::Rsa(&RSA_PKCS1_2048_8192_SHA384)),
-            (Algorithm::RS512, Check::Rsa(&RSA_PKCS1_2048_8192_SHA512)),
-            (Algorithm::PS256, Check::Rsa(&RSA_PSS_2048_8192_SHA256)),
-            (Algorithm::PS384, Check::Rsa(&RSA_PSS_2048_8192_SHA384)),
-            (Algorithm::PS512, Check::Rsa(&RSA_PSS_2048_8192_SHA512)),
-            (Algorithm::ES256, Check::Curve(&ECDSA_P256_SHA256_FIXED)),
-            (Algorithm::ES384, Check::Curve(&ECDSA_P384_SHA384_FIXED)),
-            (Algorithm::EdDSA, Check::Curve(&ED25519)),
+            (Algorithm::RS256, SignatureCheck::Rsa(&RSA_PKCS1_2048_8192_SHA256)),
+            (Algorithm::RS384, SignatureCheck::Rsa(&RSA_PKCS1_2048_8192_SHA384)),
+            (Algorithm::RS512, SignatureCheck::Rsa(&RSA_PKCS1_2048_8192_SHA512)),
+            (Algorithm::PS256, SignatureCheck::Rsa(&RSA_PSS_2048_8192_SHA256)),
+            (Algorithm::PS384, SignatureCheck::Rsa(&RSA_PSS_2048_8192_SHA384)),
+            (Algorithm::PS512, SignatureCheck::Rsa(&RSA_PSS_2048_8192_SHA512)),
+            (Algorithm::ES256, SignatureCheck::Curve(&ECDSA_P256_SHA256_FIXED)),
+            (Algorithm::ES384, SignatureCheck::Curve(&ECDSA_P384_SHA384_FIXED)),
+            (Algorithm::EdDSA, SignatureCheck::Curve(&ED25519)),
         ];
         checks.into_iter().find(|(known, _)| *known == algorithm).map(|(_, check)| check)
     }
@@ -64,7 +64,7 @@ impl Check {
 
 struct RingVerifier {
     algorithm: Algorithm,
-    check: Check,
+    check: SignatureCheck,
     key: DecodingKey,
 }
 
@@ -77,14 +77,16 @@ impl JwtVerifier for RingVerifier {
 impl Verifier<Vec<u8>> for RingVerifier {
     fn verify(&self, message: &[u8], signature: &Vec<u8>) -> Result<(), signature::Error> {
         let verified = match (self.check, self.key.kind()) {
-            (Check::Rsa(parameters), DecodingKeyKind::RsaModulusExponent { n, e }) => {
+            (SignatureCheck::Rsa(parameters), DecodingKeyKind::RsaModulusExponent { n, e }) => {
                 RsaPublicKeyComponents { n, e }.verify(parameters, message, signature)
             }
-            (Check::Curve(curve), DecodingKeyKind::SecretOrDer(point)) => {
+            (SignatureCheck::Curve(curve), DecodingKeyKind::SecretOrDer(point)) => {
                 UnparsedPublicKey::new(curve, point).verify(message, signature)
             }
-            (Check::Rsa(_), DecodingKeyKind::SecretOrDer(_))
-            | (Check::Curve(_), DecodingKeyKind::RsaModulusExponent { .. }) => Err(ring::error::Unspecified),
+            (SignatureCheck::Rsa(_), DecodingKeyKind::SecretOrDer(_))
+            | (SignatureCheck::Curve(_), DecodingKeyKind::RsaModulusExponent { .. }) => {
+                Err(ring::error::Unspecified)
+            }
         };
         verified.map_err(|_| signature::Error::new())
     }

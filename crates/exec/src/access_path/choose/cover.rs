@@ -3,10 +3,10 @@
 use model::Fault;
 use partition::index::{IndexPath, IndexReader, ValueRange};
 
-use super::super::covered::{Covered, Fold};
-use super::super::path::{AccessPath, Cause, Reason, Rejected, Way};
+use super::super::covered::{Covered, IndexFold};
+use super::super::path::{AccessPath, ChoiceReason, Rejected, RejectionCause, Way};
 use super::super::shared::Narrowing;
-use super::super::statistics::Statistics;
+use super::super::statistics::PartStatistics;
 use super::FETCH_COST;
 use crate::task::{OpenPart, PartScope};
 
@@ -24,7 +24,7 @@ pub(super) async fn cover<'l>(
 ) -> Result<Result<AccessPath<'l>, Rejected<'l>>, Fault> {
     let has_tests = filter.as_ref().is_some_and(|filter| filter.has_tests);
     if covered.is_always_cheapest() && !has_tests {
-        let reason = Reason::Walked { cost: None, otherwise: 0 };
+        let reason = ChoiceReason::Walked { cost: None, otherwise: 0 };
         return Ok(Ok(AccessPath::new(Way::Covered(covered, filter), reason)));
     }
     let statistics = open.statistics(index).await?;
@@ -47,10 +47,10 @@ pub(super) async fn cover<'l>(
     }
     let way = Way::Covered(covered, filter);
     if cost <= otherwise {
-        let reason = Reason::Walked { cost: Some(cost), otherwise };
+        let reason = ChoiceReason::Walked { cost: Some(cost), otherwise };
         return Ok(Ok(AccessPath::new(way, reason)));
     }
-    Ok(Err(Rejected { way, cause: Cause::ManyToWalk { cost, otherwise } }))
+    Ok(Err(Rejected { way, cause: RejectionCause::ManyToWalk { cost, otherwise } }))
 }
 
 /// The values that an index walks to answer alone.
@@ -76,7 +76,7 @@ impl ValueWalk<'_, '_> {
         &self,
         open: &OpenPart,
         index: &IndexReader,
-        statistics: &Statistics,
+        statistics: &PartStatistics,
         most: u64,
     ) -> Result<u64, Fault> {
         let values_max = most.saturating_add(1).saturating_mul(VALUES_PER_DOCUMENT);
@@ -96,10 +96,10 @@ impl ValueWalk<'_, '_> {
             Covered::Tuples(paths) => paths.iter().map(|values| (&values.path, u64::MAX)).collect(),
             Covered::Folds(folds) => {
                 let walked = folds.iter().filter_map(|fold| match fold {
-                    Fold::All | Fold::Present(_) | Fold::Matching(_) => None,
-                    Fold::Sum(path) => Some((path, u64::MAX)),
+                    IndexFold::All | IndexFold::Present(_) | IndexFold::Matching(_) => None,
+                    IndexFold::Sum(path) => Some((path, u64::MAX)),
                     // Number of values to skip until one belongs to a candidate.
-                    Fold::Extreme(path, _) => Some((path, self.total / self.candidates.max(1))),
+                    IndexFold::Extreme(path, _) => Some((path, self.total / self.candidates.max(1))),
                 });
                 walked.collect()
             }

@@ -2,7 +2,7 @@
 //! rows of a part.
 //!
 //! Costs are in units of one document read in a scan of records. A choice depends only on the query, the indexing
-//! policy and [`Statistics`], never on pieces of the index or on caches: the same documents always give the same path.
+//! policy and [`PartStatistics`], never on pieces of the index or on caches: the same documents always give the same path.
 //! Documents are counted only as far as the choice needs it, and completely if the choice is explained.
 
 mod cover;
@@ -18,10 +18,10 @@ use std::sync::Arc;
 
 use super::covered;
 use super::lookup::{self, Tests};
-use super::numbers::Named;
-use super::path::{AccessPath, Cause, Estimate, Reason, Rejected, Way};
+use super::numbers::LookupDocuments;
+use super::path::{AccessPath, ChoiceReason, Estimate, Rejected, RejectionCause, Way};
 use super::shared::Narrowing;
-use crate::program::{Input, Layer, Program, Shape};
+use crate::program::{Layer, LayerInput, Program, Shape};
 use crate::task::{OpenPart, PartScope};
 
 /// Cost of fetching a document by its number.
@@ -55,7 +55,7 @@ pub(crate) enum Covering {
 /// Whether results come in the order of numbers, so that reading ends when the page is full.
 pub(crate) fn comes_by_number(layer: &Layer) -> bool {
     let is_unordered = layer.shape == Shape::Rows && matches!(layer.query.order, Order::None);
-    layer.input == Input::Documents && is_unordered
+    layer.input == LayerInput::Documents && is_unordered
 }
 
 /// What a layer of a program needs for a first page of at most `items_max` rows.
@@ -122,13 +122,13 @@ pub(crate) async fn by_number<'l>(layer: &'l Layer, open: &OpenPart) -> Result<A
     let Some(index) = open.view.index() else {
         let way = if open.part.scope == PartScope::Whole { Way::Numbers } else { Way::Records };
         let scans_after = scans_after(layer, open);
-        return Ok(AccessPath { scans_after, ..AccessPath::new(way, Reason::NoIndex) });
+        return Ok(AccessPath { scans_after, ..AccessPath::new(way, ChoiceReason::NoIndex) });
     };
     let scans_after = scans_after(layer, open);
-    let (narrowing, named, rejected) = match narrowed(layer, open, index, Tests::All) {
+    let (narrowing, documents, rejected) = match narrowed(layer, open, index, Tests::All) {
         // Boxed: rarely needed.
         Some(narrowing) if narrowing.has_tests => {
-            Box::pin(tested_cheaply(layer, open, index, narrowing)).await?
+            Box::pin(with_cheap_tests(layer, open, index, narrowing)).await?
         }
         narrowing => (narrowing, None, Vec::new()),
     };
@@ -136,10 +136,10 @@ pub(crate) async fn by_number<'l>(layer: &'l Layer, open: &OpenPart) -> Result<A
         return Ok(AccessPath { way: Way::Numbers, reason: no_lookup(layer), scans_after, rejected });
     };
     let estimate = match open.is_explained {
-        true => Some(Box::pin(estimate(open, index, &narrowing, named.as_deref())).await?),
+        true => Some(Box::pin(estimate(open, index, &narrowing, documents.as_deref())).await?),
         false => None,
     };
-    let (way, reason) = (Way::Lookup(narrowing, named), Reason::FirstRows(estimate));
+    let (way, reason) = (Way::Lookup(narrowing, documents), ChoiceReason::FirstRows(estimate));
     Ok(AccessPath { way, reason, scans_after, rejected })
 }
 
@@ -148,25 +148,25 @@ async fn estimate(
     open: &OpenPart,
     index: &IndexReader,
     narrowing: &Narrowing,
-    named: Option<&Named>,
+    documents: Option<&LookupDocuments>,
 ) -> Result<Estimate, Fault> {
     let statistics = open.statistics(index).await?;
-    let found = match named {
-        Some(named) => statistics.found(&named.documents),
+    let found = match documents {
+        Some(documents) => statistics.found(&documents.set),
         None => statistics.documents(index, &narrowing.lookup, u64::MAX).await?,
     };
     Ok(Estimate { found, total: statistics.total })
 }
 
-fn no_lookup(layer: &Layer) -> Reason {
-    if layer.query.filter.is_none() { Reason::NoFilter } else { Reason::NoLookup }
+fn no_lookup(layer: &Layer) -> ChoiceReason {
+    if layer.query.filter.is_none() { ChoiceReason::NoFilter } else { ChoiceReason::NoLookup }
 }
 
 /// A lookup, its documents if they are known, and lookups that are not used.
-type Narrowed<'l> = (Option<Narrowing>, Option<Box<Named>>, Vec<Rejected<'l>>);
+type Narrowed<'l> = (Option<Narrowing>, Option<Box<LookupDocuments>>, Vec<Rejected<'l>>);
 
 /// A lookup with tests if these are few and selective, otherwise one without.
-async fn tested_cheaply<'l>(
+async fn with_cheap_tests<'l>(
     layer: &Layer,
     open: &OpenPart,
     index: &IndexReader,
@@ -178,12 +178,12 @@ async fn tested_cheaply<'l>(
         plain => return Ok((plain, None, rejected)),
     };
     let statistics = open.statistics(index).await?;
-    let named = narrowing.documents(open, index).await?;
-    let estimate = Estimate { found: statistics.found(&named.documents), total: statistics.total };
+    let documents = narrowing.documents(open, index).await?;
+    let estimate = Estimate { found: statistics.found(&documents.set), total: statistics.total };
     if estimate.found.saturating_mul(2) <= estimate.total {
-        return Ok((Some(narrowing), Some(named), rejected));
+        return Ok((Some(narrowing), Some(documents), rejected));
     }
-    rejected.push(Rejected { way: Way::Lookup(narrowing, None), cause: Cause::MostPass(estimate) });
+    rejected.push(Rejected { way: Way::Lookup(narrowing, None), cause: RejectionCause::MostPass(estimate) });
     Ok((narrowed(layer, open, index, Tests::None), None, rejected))
 }
 
@@ -205,7 +205,7 @@ async fn with_few_tests<'l>(
     if few.len() == ranges.len() {
         return Ok((Some(narrowing), Vec::new()));
     }
-    let cause = Cause::ManyValues { most: TESTS_CHEAP };
+    let cause = RejectionCause::ManyValues { most: TESTS_CHEAP };
     let rejected = Rejected { way: Way::Lookup(narrowing, None), cause };
     Ok((narrowed(layer, open, index, Tests::Of(&few)), vec![rejected]))
 }
@@ -249,7 +249,7 @@ pub(crate) async fn all<'l>(
     covering: Covering,
 ) -> Result<AccessPath<'l>, Fault> {
     let Some(index) = open.view.index() else {
-        return Ok(AccessPath::new(Way::Records, Reason::NoIndex));
+        return Ok(AccessPath::new(Way::Records, ChoiceReason::NoIndex));
     };
     let mut rejected = Vec::new();
     if covering == Covering::Allowed
@@ -291,37 +291,43 @@ async fn documents<'l>(
         let ranges = full.lookup.tested_ranges();
         let most = otherwise.saturating_sub(1) / TEST_COST;
         if otherwise > 0 && statistics.has_few_values(open, index, &ranges, most).await? {
-            let named = full.documents(open, index).await?;
-            let tested = Estimate { found: statistics.found(&named.documents), total };
+            let documents = full.documents(open, index).await?;
+            let tested = Estimate { found: statistics.found(&documents.set), total };
             if tested.cost() < total {
-                let reason = Reason::Fetched(tested);
+                let reason = ChoiceReason::Fetched(tested);
                 return Ok(AccessPath {
-                    way: Way::Lookup(full, Some(named)),
+                    way: Way::Lookup(full, Some(documents)),
                     reason,
                     rejected,
                     scans_after: None,
                 });
             }
-            let cause = Cause::ManyDocuments(tested);
+            let cause = RejectionCause::ManyDocuments(tested);
             rejected.push(Rejected { way: Way::Lookup(full, None), cause });
         } else {
-            rejected.push(Rejected { way: Way::Lookup(full, None), cause: Cause::ManyValues { most } });
+            rejected
+                .push(Rejected { way: Way::Lookup(full, None), cause: RejectionCause::ManyValues { most } });
         }
     }
     Ok(match (plain, estimate) {
         (Some(plain), Some(estimate)) if estimate.cost() < total => AccessPath {
             way: Way::Lookup(plain, None),
-            reason: Reason::Fetched(estimate),
+            reason: ChoiceReason::Fetched(estimate),
             rejected,
             scans_after: None,
         },
         (Some(plain), Some(estimate)) => {
-            let cause = Cause::ManyDocuments(estimate);
+            let cause = RejectionCause::ManyDocuments(estimate);
             rejected.push(Rejected { way: Way::Lookup(plain, None), cause });
-            AccessPath { way: Way::Records, reason: Reason::Read(estimate), rejected, scans_after: None }
+            AccessPath {
+                way: Way::Records,
+                reason: ChoiceReason::Read(estimate),
+                rejected,
+                scans_after: None,
+            }
         }
         (Some(_) | None, _) => {
-            let reason = Reason::Read(Estimate { found: total, total });
+            let reason = ChoiceReason::Read(Estimate { found: total, total });
             AccessPath { way: Way::Records, reason, rejected, scans_after: None }
         }
     })

@@ -6,10 +6,10 @@ use plan::query::{Order, SortKey};
 use std::sync::Arc;
 
 use super::super::lookup::{self, Tests};
-use super::super::ordered::{Beginning, OrderKind, OrderedRequest};
-use super::super::path::{AccessPath, Cause, Prospect, Reason, Rejected, Way};
+use super::super::ordered::{CodePrefix, OrderKind, OrderedRequest};
+use super::super::path::{AccessPath, ChoiceReason, OrderEstimate, Rejected, RejectionCause, Way};
 use super::{FETCH_COST, narrowed, scans_after, with_few_tests};
-use crate::program::{Input, Layer, Shape};
+use crate::program::{Layer, LayerInput, Shape};
 use crate::task::OpenPart;
 
 /// Documents per wanted row up to which fetching and sorting is preferred to an ordered walk.
@@ -29,13 +29,13 @@ pub(crate) async fn in_order<'l>(
     parts: &[Arc<OpenPart>],
     wanted: u64,
 ) -> Result<Ordering<'l>, Fault> {
-    let mut prospect = Prospect { wanted, candidates: Some(0), total: 0 };
+    let mut prospect = OrderEstimate { wanted, candidates: Some(0), total: 0 };
     let mut requests: Vec<Arc<OrderedRequest>> = Vec::with_capacity(parts.len());
     let mut before: Option<&OpenPart> = None;
     let mut dear = Vec::new();
     for open in parts {
         // Parts with the same indexes get the same request.
-        let same = requests.last().filter(|_| before.is_some_and(|before| open.is_asked_like(before)));
+        let same = requests.last().filter(|_| before.is_some_and(|before| open.has_same_lookups(before)));
         let request = match same {
             Some(request) => Arc::clone(request),
             None => match ordering(layer, open).await? {
@@ -55,7 +55,7 @@ pub(crate) async fn in_order<'l>(
     if prospect.should_walk() {
         let path = |(request, open): (_, &Arc<OpenPart>)| AccessPath {
             scans_after: scans_after(layer, open),
-            ..AccessPath::new(Way::Ordered(request), Reason::InOrder(prospect))
+            ..AccessPath::new(Way::Ordered(request), ChoiceReason::InOrder(prospect))
         };
         let mut paths: Vec<AccessPath<'_>> = requests.into_iter().zip(parts).map(path).collect();
         if let Some(first) = paths.first_mut() {
@@ -63,15 +63,16 @@ pub(crate) async fn in_order<'l>(
         }
         return Ok(Ordering::Walk(paths));
     }
-    let rejected = |request| Rejected { way: Way::Ordered(request), cause: Cause::FewDocuments(prospect) };
+    let rejected =
+        |request| Rejected { way: Way::Ordered(request), cause: RejectionCause::FewDocuments(prospect) };
     Ok(Ordering::Sort(requests.pop().map(rejected)))
 }
 
 fn not_everywhere<'l>(request: Arc<OrderedRequest>) -> Rejected<'l> {
-    Rejected { way: Way::Ordered(request), cause: Cause::NotEverywhere }
+    Rejected { way: Way::Ordered(request), cause: RejectionCause::NotEverywhere }
 }
 
-impl Prospect {
+impl OrderEstimate {
     /// Takes one more part into account.
     async fn add(&mut self, open: &OpenPart, request: &OrderedRequest) -> Result<(), Fault> {
         let Some(index) = open.view.index() else {
@@ -113,7 +114,7 @@ async fn ordering<'l>(
     let (Some(index), Some(first)) = (open.view.index(), keys.first()) else {
         return Ok(None);
     };
-    if layer.shape != Shape::Rows || layer.input != Input::Documents {
+    if layer.shape != Shape::Rows || layer.input != LayerInput::Documents {
         return Ok(None);
     }
     let (within, rejected) = match narrowed(layer, open, index, Tests::All) {
@@ -130,7 +131,7 @@ async fn ordering<'l>(
                 let path = lookup::sort_path(key, &layer.query, index)?;
                 Some((path, key.is_backwards() != is_backwards))
             });
-            let beginning = within.as_ref().and_then(|within| Beginning::of(&within.lookup, paths));
+            let beginning = within.as_ref().and_then(|within| CodePrefix::of(&within.lookup, paths));
             (path, OrderKind::Tuples, is_backwards, &keys[..], beginning)
         }
         None => {

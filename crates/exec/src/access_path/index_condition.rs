@@ -8,7 +8,7 @@ use value::{Kind, Value, encode_key_str, encode_key_value, key_kind_bytes};
 
 /// What an index knows about a filter.
 #[derive(Clone, Debug)]
-pub(crate) struct Known {
+pub(crate) struct IndexCondition {
     pub(crate) lookup: Lookup,
     /// Whether the lookup is equivalent to the filter.
     pub(crate) is_exact: bool,
@@ -17,35 +17,35 @@ pub(crate) struct Known {
 }
 
 /// A path in documents.
-pub(super) struct Place {
+pub(super) struct ConditionPath {
     pub(super) path: IndexPath,
     /// Whether texts are produced for an explanation.
-    pub(super) is_told: bool,
+    pub(super) is_explained: bool,
 }
 
-impl Place {
+impl ConditionPath {
     /// The text about the path, if texts are produced.
-    pub(super) fn words(&self, words: impl FnOnce(&IndexPath) -> String) -> Option<String> {
-        self.is_told.then(|| words(&self.path))
+    pub(super) fn text(&self, text: impl FnOnce(&IndexPath) -> String) -> Option<String> {
+        self.is_explained.then(|| text(&self.path))
     }
 
     /// The condition that there is a value.
-    pub(super) fn present(&self) -> Known {
-        let text = self.words(|path| format!("{path} is there"));
-        Known::exact(Lookup::Present(self.path.clone()), text)
+    pub(super) fn present(&self) -> IndexCondition {
+        let text = self.text(|path| format!("{path} is there"));
+        IndexCondition::exact(Lookup::Present(self.path.clone()), text)
     }
 }
 
-impl Known {
-    pub(super) fn exact(lookup: Lookup, text: Option<String>) -> Known {
-        Known { lookup, is_exact: true, text }
+impl IndexCondition {
+    pub(super) fn exact(lookup: Lookup, text: Option<String>) -> IndexCondition {
+        IndexCondition { lookup, is_exact: true, text }
     }
 }
 
 /// The conjunction of all members, some of which may be unknown.
-pub(super) fn conjunction(parts: Vec<Option<Known>>) -> Option<Known> {
+pub(super) fn conjunction(parts: Vec<Option<IndexCondition>>) -> Option<IndexCondition> {
     let is_complete = parts.iter().all(Option::is_some);
-    let known: Vec<Known> = parts.into_iter().flatten().collect();
+    let known: Vec<IndexCondition> = parts.into_iter().flatten().collect();
     if known.is_empty() {
         return None;
     }
@@ -54,7 +54,11 @@ pub(super) fn conjunction(parts: Vec<Option<Known>>) -> Option<Known> {
     Some(joined)
 }
 
-pub(super) fn joined(mut parts: Vec<Known>, word: &str, join: fn(Vec<Lookup>) -> Lookup) -> Known {
+pub(super) fn joined(
+    mut parts: Vec<IndexCondition>,
+    word: &str,
+    join: fn(Vec<Lookup>) -> Lookup,
+) -> IndexCondition {
     if parts.len() == 1
         && let Some(only) = parts.pop()
     {
@@ -63,7 +67,7 @@ pub(super) fn joined(mut parts: Vec<Known>, word: &str, join: fn(Vec<Lookup>) ->
     let is_exact = parts.iter().all(|part| part.is_exact);
     let texts: Option<Vec<&str>> = parts.iter().map(|part| part.text.as_deref()).collect();
     let text = texts.map(|texts| format!("({})", texts.join(word)));
-    Known { lookup: join(parts.into_iter().map(|part| part.lookup).collect()), is_exact, text }
+    IndexCondition { lookup: join(parts.into_iter().map(|part| part.lookup).collect()), is_exact, text }
 }
 
 /// The intersection of all members; ranges of one path are combined, since a document has one value there.
@@ -111,10 +115,10 @@ pub(super) fn tighter(one: &Bound<Vec<u8>>, other: &Bound<Vec<u8>>, wanted: Orde
     }
 }
 
-pub(super) fn without(known: Known) -> Known {
+pub(super) fn without(known: IndexCondition) -> IndexCondition {
     let text = known.text.map(|text| format!("not {text}"));
     // The possible documents are all but those that certainly match; inexact remains inexact.
-    Known { lookup: Lookup::Without(Box::new(known.lookup)), is_exact: known.is_exact, text }
+    IndexCondition { lookup: Lookup::Without(Box::new(known.lookup)), is_exact: known.is_exact, text }
 }
 
 pub(super) fn code_of(value: &Value) -> Vec<u8> {
@@ -123,25 +127,29 @@ pub(super) fn code_of(value: &Value) -> Vec<u8> {
     code
 }
 
-pub(super) fn equal(place: &Place, constant: &Value) -> Known {
-    let lookup = Lookup::Term { path: place.path.clone(), code: code_of(constant) };
-    Known::exact(lookup, place.words(|path| format!("{path} = {}", constant.to_json())))
+pub(super) fn equal(target: &ConditionPath, constant: &Value) -> IndexCondition {
+    let lookup = Lookup::Term { path: target.path.clone(), code: code_of(constant) };
+    IndexCondition::exact(lookup, target.text(|path| format!("{path} = {}", constant.to_json())))
 }
 
 /// Any value at the path except these.
-pub(super) fn different(place: &Place, these: Vec<Known>) -> Known {
-    joined(vec![place.present(), without(joined(these, " or ", Lookup::Or))], " and ", Lookup::And)
+pub(super) fn different(target: &ConditionPath, these: Vec<IndexCondition>) -> IndexCondition {
+    joined(vec![target.present(), without(joined(these, " or ", Lookup::Or))], " and ", Lookup::And)
 }
 
 /// Values of the kind of `constant` on one side of it; `None` if the kind has no order.
-pub(super) fn beside(place: &Place, comparison: Comparison, constant: &Value) -> Option<Known> {
+pub(super) fn one_sided(
+    target: &ConditionPath,
+    comparison: Comparison,
+    constant: &Value,
+) -> Option<IndexCondition> {
     let kind = constant.kind();
     let is_ordered = matches!(kind, Kind::Null | Kind::Bool | Kind::String) || kind.is_number();
     if !is_ordered {
         return None;
     }
     let code = code_of(constant);
-    let (mut first, behind) = ends_of(kind);
+    let (mut first, last) = ends_of(kind);
     if kind.is_number() {
         // A computed value may be NaN, which sorts before all other numbers and compares with none.
         first = Bound::Excluded(code_of(&Value::Double(f64::NAN)));
@@ -149,13 +157,13 @@ pub(super) fn beside(place: &Place, comparison: Comparison, constant: &Value) ->
     let (low, high) = match comparison {
         Comparison::Less => (first, Bound::Excluded(code)),
         Comparison::LessOrEqual => (first, Bound::Included(code)),
-        Comparison::Greater => (Bound::Excluded(code), behind),
-        Comparison::GreaterOrEqual => (Bound::Included(code), behind),
+        Comparison::Greater => (Bound::Excluded(code), last),
+        Comparison::GreaterOrEqual => (Bound::Included(code), last),
         Comparison::Equal | Comparison::NotEqual => return None,
     };
-    let lookup = Lookup::Range { path: place.path.clone(), low, high };
-    let words = |path: &IndexPath| format!("{path} {} {}", comparison.sign(), constant.to_json());
-    Some(Known::exact(lookup, place.words(words)))
+    let lookup = Lookup::Range { path: target.path.clone(), low, high };
+    let text = |path: &IndexPath| format!("{path} {} {}", comparison.sign(), constant.to_json());
+    Some(IndexCondition::exact(lookup, target.text(text)))
 }
 
 /// First and last codes of a kind.
@@ -164,10 +172,10 @@ pub(super) fn ends_of(kind: Kind) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
     (Bound::Included(vec![*bytes.start()]), Bound::Excluded(vec![bytes.end() + 1]))
 }
 
-pub(super) fn of_kind(place: &Place, kind: Kind) -> Known {
+pub(super) fn of_kind(target: &ConditionPath, kind: Kind) -> IndexCondition {
     let (low, high) = ends_of(kind);
-    let lookup = Lookup::Range { path: place.path.clone(), low, high };
-    Known::exact(lookup, place.words(|path| format!("{path} is of kind {}", kind_name(kind))))
+    let lookup = Lookup::Range { path: target.path.clone(), low, high };
+    IndexCondition::exact(lookup, target.text(|path| format!("{path} is of kind {}", kind_name(kind))))
 }
 
 fn kind_name(kind: Kind) -> String {
@@ -185,11 +193,11 @@ fn kind_name(kind: Kind) -> String {
     }
 }
 
-pub(super) fn starting_with(place: &Place, start: &str) -> Known {
+pub(super) fn starting_with(target: &ConditionPath, start: &str) -> IndexCondition {
     let (low, high) = bounds_of(start);
-    let lookup = Lookup::Range { path: place.path.clone(), low, high };
-    let words = |path: &IndexPath| format!("{path} begins with {}", Value::from(start).to_json());
-    Known::exact(lookup, place.words(words))
+    let lookup = Lookup::Range { path: target.path.clone(), low, high };
+    let text = |path: &IndexPath| format!("{path} begins with {}", Value::from(start).to_json());
+    IndexCondition::exact(lookup, target.text(text))
 }
 
 /// First and last codes of strings with a prefix.

@@ -7,7 +7,7 @@ use exec::{
     ComputedProperty, Page, PageRequest, Part, PartScope, PartSource, Program, QueryBounds, QueryRow, Resume,
 };
 use kv::{Batch, CommitMode, Durability, KeyRange, Store};
-use model::policy::{ComputedProperty as ComputedDefinition, IndexPath};
+use model::policy::{ComputedProperty as ComputedDefinition, PolicyPath};
 use model::{
     Ambient, ContainerDefinition, ContainerDraft, ContainerNumber, DatabaseNumber, EffectiveKey, Fault,
     PartitionOrdinal,
@@ -58,7 +58,7 @@ impl Clock {
     }
 }
 
-pub(crate) struct House {
+pub(crate) struct Harness {
     pub(crate) store: Store,
     pub(crate) clock: Arc<Clock>,
     pub(crate) partitions: Vec<Arc<PhysicalPartition>>,
@@ -74,29 +74,29 @@ pub(crate) struct House {
     shape: Arc<CurrentShape>,
 }
 
-impl House {
+impl Harness {
     /// A container with the id as its partition key, so that documents spread over its partitions.
-    pub(crate) async fn new(partitions: u32) -> House {
-        House::with(partitions, &json!({})).await
+    pub(crate) async fn new(partitions: u32) -> Harness {
+        Harness::with(partitions, &json!({})).await
     }
 
-    pub(crate) async fn with_index(partitions: u32, options: IndexOptions) -> House {
-        House::made(partitions, &json!({}), options).await
+    pub(crate) async fn with_index(partitions: u32, options: IndexOptions) -> Harness {
+        Harness::made(partitions, &json!({}), options).await
     }
 
     /// The same with further members in its definition.
-    pub(crate) async fn with(partitions: u32, further: &Json) -> House {
-        House::made(partitions, further, IndexOptions::default()).await
+    pub(crate) async fn with(partitions: u32, further: &Json) -> Harness {
+        Harness::made(partitions, further, IndexOptions::default()).await
     }
 
     /// The same with ordinals that descend where lower bounds ascend, as may be the result of splits.
-    pub(crate) async fn with_turned_ordinals(partitions: u32, further: &Json) -> House {
-        House::numbered(partitions, further, IndexOptions::default(), |at| partitions - 1 - at).await
+    pub(crate) async fn with_turned_ordinals(partitions: u32, further: &Json) -> Harness {
+        Harness::numbered(partitions, further, IndexOptions::default(), |at| partitions - 1 - at).await
     }
 
     /// The same with both.
-    pub(crate) async fn made(partitions: u32, further: &Json, options: IndexOptions) -> House {
-        House::numbered(partitions, further, options, |at| at).await
+    pub(crate) async fn made(partitions: u32, further: &Json, options: IndexOptions) -> Harness {
+        Harness::numbered(partitions, further, options, |at| at).await
     }
 
     async fn numbered(
@@ -104,7 +104,7 @@ impl House {
         further: &Json,
         options: IndexOptions,
         ordinal: impl Fn(u32) -> u32,
-    ) -> House {
+    ) -> Harness {
         let definition = definition(further);
         let clock = Arc::new(Clock(AtomicU64::new(1_700_000_000_000)));
         let store = Store::memory(&SPACES, CommitMode::Thread);
@@ -138,7 +138,7 @@ impl House {
         }
         let computed = definition.policies.computed.iter();
         let computed = computed.map(|property| (property.name.clone(), query(&property.query))).collect();
-        House {
+        Harness {
             store,
             clock,
             partitions: opened_all,
@@ -153,15 +153,15 @@ impl House {
         }
     }
 
-    pub(crate) async fn of(partitions: u32, documents: &[&str]) -> House {
-        House::filled(House::new(partitions).await, documents).await
+    pub(crate) async fn of(partitions: u32, documents: &[&str]) -> Harness {
+        Harness::filled(Harness::new(partitions).await, documents).await
     }
 
-    pub(crate) async fn filled(house: House, documents: &[&str]) -> House {
+    pub(crate) async fn filled(harness: Harness, documents: &[&str]) -> Harness {
         for json in documents {
-            house.put(json).await;
+            harness.put(json).await;
         }
-        house
+        harness
     }
 
     /// The logical key of an id, and the partition that owns it.
@@ -216,7 +216,7 @@ impl House {
     /// Changes the indexing policy and changes it back, and waits each time until the index is rebuilt.
     pub(crate) async fn rebuild(&mut self) {
         let mut other = ContainerDraft::clone(&self.definition);
-        other.policies.indexing.excluded.push(IndexPath::parse("/left/out/?").unwrap());
+        other.policies.indexing.excluded.push(PolicyPath::parse("/left/out/?").unwrap());
         let other = other.checked().unwrap();
         for definition in [&other, &self.definition] {
             let mut shape = ContainerShape::new(definition, |text| Some(query(text)));
