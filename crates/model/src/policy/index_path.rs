@@ -43,8 +43,11 @@ impl IndexPath {
         IndexPath { segments, end: IndexEnd::Scalar, text: "/\"_etag\"/?".to_owned() }
     }
 
-    /// Parses a path, or returns what is wrong with it.
+    /// Parses a path, or returns what is wrong with it. `/` is an old form of `/*`.
     pub fn parse(text: &str) -> Result<IndexPath, String> {
+        if text == "/" {
+            return Ok(IndexPath::root());
+        }
         let bad = |reason: &str| format!("the path \"{text}\" is invalid: {reason}");
         let mut segments = Vec::new();
         let mut rest = text;
@@ -188,12 +191,12 @@ mod tests {
         assert_eq!(count("/\"a b/c\"/?"), 1);
         assert_eq!(IndexPath::parse("/\"_etag\"/?"), Ok(IndexPath::etag()));
         assert_eq!(IndexPath::parse("/*"), Ok(IndexPath::root()));
+        assert_eq!(IndexPath::parse("/"), Ok(IndexPath::root()));
         assert_eq!(count("/größe/*"), 1);
         let quoted = IndexPath::parse("/\"a\"/?").unwrap();
         assert!(quoted.is_same_place(&IndexPath::parse("/a/?").unwrap()) && quoted.to_string() == "/\"a\"/?");
         for text in [
             "",
-            "/",
             "*",
             "/?",
             "/a",
