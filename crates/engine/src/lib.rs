@@ -39,7 +39,8 @@ pub use catalog::{
 };
 pub use derived::Derived;
 pub use documents::{
-    BatchReceipt, DocumentAddress, Keyed, ReadOptions, ReadReceipt, StepReceipt, WriteReceipt,
+    AfterRefusal, BatchReceipt, BulkReceipt, DocumentAddress, Keyed, ReadOptions, ReadReceipt,
+    RefusedDocument, StepReceipt, WriteReceipt,
 };
 pub use engine::{Engine, EngineOptions, MemoryUse, PartitionBounds, STORE_SPACES};
 pub use exec::{

@@ -2,7 +2,7 @@
 //!
 //! The hash of a key, the effective key, is computed in `effective`.
 
-use crate::limits::{KEY_PATHS_MAX, KEY_STRING_BYTES_MAX, KEY_STRING_BYTES_MAX_V1};
+use crate::limits::{KEY_PATHS_MAX, KEY_STRING_BYTES_MAX};
 use crate::{DecodeFault, Decoder, Encoder, RequestFault};
 use value::{Document, Kind, PropertyPath, Value, ValueRef};
 
@@ -121,10 +121,7 @@ impl PartitionKeyDefinition {
     }
 
     fn check(&self, key: PartitionKey) -> Result<PartitionKey, RequestFault> {
-        let limit = match self.kind {
-            PartitionKeyKind::HashV1 => KEY_STRING_BYTES_MAX_V1,
-            PartitionKeyKind::HashV2 | PartitionKeyKind::MultiHash => KEY_STRING_BYTES_MAX,
-        };
+        let limit = KEY_STRING_BYTES_MAX;
         for component in &key.components {
             match component {
                 KeyComponent::String(text) if text.len() > limit => {

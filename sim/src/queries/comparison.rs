@@ -221,8 +221,8 @@ impl Comparison {
         let keyed = Keyed::new(&self.container, Some(key), DocumentOperation::Write(mutation));
         let keyed = keyed.map_err(|fault| describe(fault.into()))?;
         let pass = self.engine.access().write(&self.principal, keyed);
-        let receipt =
-            self.engine.write(pass.map_err(|fault| describe(fault.into()))?).await.map_err(describe)?;
+        let written = self.engine.write(pass.map_err(|fault| describe(fault.into()))?).await;
+        let receipt = written.map_err(|refusal| describe(refusal.fault))?;
         Ok(match receipt.outcome {
             Outcome::Created(stored) | Outcome::Replaced(stored) => Some(stored),
             Outcome::Deleted | Outcome::Read(_) | Outcome::NotModified(_) | Outcome::Nothing => None,

@@ -106,7 +106,8 @@ impl Session {
     ) -> Result<String, LineFault> {
         let keyed = Keyed::new(&self.container, key, operation)?;
         let pass = self.engine.access().write(&self.principal, keyed)?;
-        Ok(format!("{}ok\n", shown(&self.engine.write(pass).await?.outcome)))
+        let receipt = self.engine.write(pass).await.map_err(|refusal| refusal.fault)?;
+        Ok(format!("{}ok\n", shown(&receipt.outcome)))
     }
 
     async fn read(&self, rest: &str) -> Result<String, LineFault> {
@@ -161,7 +162,7 @@ impl Session {
         };
         let operations = list.iter().map(operation).collect::<Result<Vec<_>, _>>()?;
         let pass = self.engine.access().batch(&self.principal, &self.container, key, operations)?;
-        let receipt = self.engine.batch(pass, Returned::All).await?;
+        let receipt = self.engine.batch(pass, Returned::All, &[]).await?;
         let steps = receipt.result.map_err(|refused| refused.fault)?;
         Ok(steps.iter().map(|step| shown(&step.outcome)).collect::<String>() + "ok\n")
     }

@@ -16,6 +16,9 @@ pub(crate) fn wire(fault: &NosqlFault) -> (StatusCode, u32, &'static str) {
         NosqlFault::Core(fault) => core(fault),
         NosqlFault::Route(RouteFault::Path { .. }) => (StatusCode::NOT_FOUND, 0),
         NosqlFault::Route(RouteFault::Verb { .. }) => (StatusCode::METHOD_NOT_ALLOWED, 0),
+        NosqlFault::Route(RouteFault::DirectMode | RouteFault::OfferLink { .. }) => {
+            (StatusCode::BAD_REQUEST, 0)
+        }
         NosqlFault::Credential(
             CredentialFault::Missing
             | CredentialFault::Malformed { .. }

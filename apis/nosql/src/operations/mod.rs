@@ -263,6 +263,17 @@ impl Call<'_> {
         })
     }
 
+    /// The answer to the read of a small resource: without a body if the client has this version.
+    fn read_reply(&self, resource: &Json, etag: Etag) -> Result<Reply, WireFault> {
+        let seen = headers::text(self.headers(), &names::IF_NONE_MATCH)?;
+        if !seen.is_some_and(|seen| seen == "*" || seen.as_bytes() == etag.text()) {
+            return Ok(resource_reply(StatusCode::OK, CATALOG_READ, resource, etag));
+        }
+        let mut reply = Reply::empty(StatusCode::NOT_MODIFIED, CATALOG_READ);
+        reply.etag(etag);
+        Ok(reply)
+    }
+
     /// Size and start of the requested page.
     fn page_request(&self) -> Result<ListRequest, WireFault> {
         let continuation = headers::text(self.headers(), &names::CONTINUATION)?.map(str::to_owned);
@@ -290,6 +301,13 @@ fn owner_fault(fault: Fault) -> Fault {
 fn resource_reply(status: StatusCode, charge: Charge, resource: &Json, etag: Etag) -> Reply {
     let mut reply = Reply::json(status, charge, crate::wire::resources::text(resource));
     reply.etag(etag);
+    reply
+}
+
+/// The same with the name path of the resource's owner.
+fn owned_reply(status: StatusCode, charge: Charge, resource: &Json, etag: Etag, owner: &str) -> Reply {
+    let mut reply = resource_reply(status, charge, resource, etag);
+    reply.owner_path(owner);
     reply
 }
 

@@ -43,8 +43,11 @@ impl PolicyPath {
         PolicyPath { segments, end: IndexEnd::Scalar, text: "/\"_etag\"/?".to_owned() }
     }
 
-    /// Parses a path, or returns what is wrong with it.
+    /// Parses a path, or returns what is wrong with it. `/` is an old form of `/*`.
     pub fn parse(text: &str) -> Result<PolicyPath, String> {
+        if text == "/" {
+            return Ok(PolicyPath::root());
+        }
         let bad = |reason: &str| format!("the path \"{text}\" is invalid: {reason}");
         let mut segments = Vec::new();
         let mut rest = text;
@@ -188,6 +191,7 @@ mod tests {
         assert_eq!(count("/\"a b/c\"/?"), 1);
         assert_eq!(PolicyPath::parse("/\"_etag\"/?"), Ok(PolicyPath::etag()));
         assert_eq!(PolicyPath::parse("/*"), Ok(PolicyPath::root()));
+        assert_eq!(PolicyPath::parse("/"), Ok(PolicyPath::root()));
         assert_eq!(count("/größe/*"), 1);
         let quoted = PolicyPath::parse("/\"a\"/?").unwrap();
         assert!(
@@ -195,7 +199,6 @@ mod tests {
         );
         for text in [
             "",
-            "/",
             "*",
             "/?",
             "/a",
