@@ -27,7 +27,7 @@ impl Expression {
     pub fn integer(integer: i64) -> Expression {
         let size = match i64::try_from(integer.unsigned_abs()) {
             Ok(size) => Number::Integer(size),
-            Err(_) => Number::Double(-(i64::MIN as f64)),
+            Err(_) => Number::Unsigned(integer.unsigned_abs()),
         };
         let number = Expression::new(ExpressionKind::Number(size));
         match integer < 0 {

@@ -5,7 +5,7 @@ use super::{Lowering, Role, constant};
 use crate::ast::{self, ExpressionKind, Number};
 use crate::fault::{FaultKind, Place};
 use plan::query::{Expression, LikePattern, SubqueryKind, UnaryOperator};
-use value::Value;
+use value::{Decimal128, Value};
 
 impl<'query> Lowering<'query> {
     /// Lowers an expression of the current clause.
@@ -122,6 +122,7 @@ impl<'query> Lowering<'query> {
 fn number_value(number: Number) -> Value {
     match number {
         Number::Integer(integer) => Value::Int64(integer),
+        Number::Unsigned(integer) => Value::Decimal(Decimal128::from_u64(integer)),
         Number::Double(double) => Value::Double(double),
     }
 }

@@ -84,7 +84,9 @@ impl Parser<'_> {
                     self.take();
                     Ok(Step::Position(position.unsigned_abs()))
                 }
-                Some(crate::ast::Number::Double(_)) | None => Err(self.unexpected()),
+                Some(crate::ast::Number::Unsigned(_) | crate::ast::Number::Double(_)) | None => {
+                    Err(self.unexpected())
+                }
             },
             // A computed step may be well-formed, but sources are resolved before there is a row to compute it from.
             TokenKind::Parameter | TokenKind::Word => Err(fault(FaultKind::MemberIndexer, token.place)),

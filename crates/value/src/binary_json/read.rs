@@ -2,9 +2,9 @@
 
 use super::BINARY_JSON_MARK;
 use super::strings;
-use crate::JSON_DEPTH_MAX;
 use crate::encode::{Container, Encoder, TooLarge};
 use crate::json::{JsonError, JsonErrorKind};
+use crate::{Decimal128, JSON_DEPTH_MAX};
 
 /// Most bytes that references and counts may add to the size of the buffer: a few bytes can expand to many.
 const EXPANSION_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -199,8 +199,11 @@ impl Reader<'_> {
                 let number = u64::from_le_bytes(cursor.array()?);
                 match i64::try_from(number) {
                     Ok(number) => number,
-                    #[allow(clippy::cast_precision_loss)] // As text of such a number is read.
-                    Err(_) => return self.double(number as f64),
+                    // As text of such a number is read.
+                    Err(_) => {
+                        self.encoder.decimal(Decimal128::from_u64(number));
+                        return Ok(());
+                    }
                 }
             }
             0xC8 | 0xD7 => cursor.byte()?.into(),
