@@ -194,15 +194,11 @@ impl KeyComponent {
         match value.kind() {
             Kind::Null => Some(KeyComponent::Null),
             Kind::Bool => value.as_bool().map(KeyComponent::Bool),
-            Kind::Int32 | Kind::Int64 | Kind::Double => value.as_f64().and_then(KeyComponent::number),
+            Kind::Int32 | Kind::Int64 | Kind::Double | Kind::Decimal => {
+                value.as_f64().and_then(KeyComponent::number)
+            }
             Kind::String => value.as_str().map(|text| KeyComponent::String(text.to_owned())),
-            Kind::Decimal
-            | Kind::Binary
-            | Kind::Date
-            | Kind::Guid
-            | Kind::ObjectId
-            | Kind::Array
-            | Kind::Object => None,
+            Kind::Binary | Kind::Date | Kind::Guid | Kind::ObjectId | Kind::Array | Kind::Object => None,
         }
     }
 }
