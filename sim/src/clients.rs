@@ -259,7 +259,7 @@ impl Clients {
         match &page {
             Ok(page) => {
                 let open = |continuation| OpenFeed { scope, continuation };
-                *feed = page.continuation.clone().map(open);
+                *feed = page.continuation.clone().map(|next| open(next.text));
             }
             Err(Fault::Request(_)) => *feed = None,
             Err(_) => {}

@@ -6,6 +6,7 @@
 mod admission;
 mod authorisation;
 mod catalog;
+mod continuation;
 mod derived;
 mod documents;
 mod engine;
@@ -37,6 +38,7 @@ pub use catalog::{
     ListRequest, NamedScript, Offer, OfferOwner, PartitionRange, Permission, PermissionPart,
     PermissionResource, RangeFeed, Script, User, WantedPermission, Written,
 };
+pub use continuation::Continuation;
 pub use derived::Derived;
 pub use documents::{
     AfterRefusal, BatchReceipt, BulkReceipt, DocumentAddress, Keyed, ReadOptions, ReadReceipt,

@@ -137,7 +137,6 @@ impl Session {
         let pass = self.engine.access().query_documents(&self.principal, &self.container, scope)?;
         let request = QueryRequest {
             query: Arc::new(query),
-            bound_to: None,
             items_max: PAGE_ITEMS_DEFAULT,
             continuation,
             session: Vec::new(),
@@ -148,8 +147,7 @@ impl Session {
             QueryRow::Document(stored) => line_of(stored),
             QueryRow::Value(value) => format!("{}\n", value.to_json()),
         });
-        let end =
-            page.continuation.map_or("ok\n".to_owned(), |continuation| format!("more {continuation}\n"));
+        let end = page.continuation.map_or("ok\n".to_owned(), |next| format!("more {}\n", next.text));
         Ok(lines.collect::<String>() + &end)
     }
 

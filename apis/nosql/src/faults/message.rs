@@ -97,8 +97,8 @@ fn request(fault: &RequestFault) -> String {
         | RequestFault::PartitionKeyLength { .. }
         | RequestFault::PartitionKeyTooLong { .. }
         | RequestFault::ImmutableProperty { .. }
-        | RequestFault::BadPatch { .. }
-        | RequestFault::BadContinuation(_) => fault.to_string(),
+        | RequestFault::BadPatch { .. } => fault.to_string(),
+        RequestFault::BadContinuation(reason) => format!("Invalid Continuation Token: {reason}"),
     }
 }
 

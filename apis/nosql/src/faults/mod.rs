@@ -100,6 +100,9 @@ pub(crate) enum WireFault {
     /// The container was deleted and created again since the client read it.
     #[error("the container's resource id is \"{actual}\", the request was meant for \"{intended}\"")]
     ContainerChanged { intended: String, actual: String },
+    /// The range belongs to a container that was deleted, or to another one.
+    #[error("the range is one of the container \"{intended}\", this container is \"{actual}\"")]
+    RangeOfOtherContainer { intended: String, actual: String },
     #[error("the consistency level \"{asked}\" is stronger than the account's level \"{offered}\"")]
     ConsistencyTooStrong { asked: String, offered: &'static str },
     /// Part of the protocol, but not implemented.

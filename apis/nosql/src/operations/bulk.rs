@@ -18,7 +18,7 @@ use plan::{DocumentOperation, Mutation, Outcome};
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let container = call.owner(path, Action::ReadDocument)?.resource;
-    let ordinal = range_id(call.headers())?;
+    let ordinal = range_id(call.headers(), &container)?;
     let range = ordinal.map(|ordinal| range(call, &container, ordinal)).transpose()?;
     let shared_key = header_key(call, &container)?;
     let steps = steps::parse(&call.body)?;
