@@ -171,8 +171,18 @@ impl ValueOrder {
     }
 }
 
-/// Checks the name of a database or container against the published rules and returns it.
+/// Checks the name of a database, container, user or permission against the published rules and returns it.
 pub fn checked_name(name: &str) -> Result<&str, RequestFault> {
+    checked(name, char::is_control)
+}
+
+/// Checks the name of a script, which may contain control characters, and returns it.
+pub fn checked_script_name(name: &str) -> Result<&str, RequestFault> {
+    checked(name, |_| false)
+}
+
+/// Checks a name that must not contain `forbidden` characters besides those with a meaning in paths.
+fn checked(name: &str, forbidden: impl Fn(char) -> bool) -> Result<&str, RequestFault> {
     let bad = |reason: &str| Err(RequestFault::BadName { name: name.to_owned(), reason: reason.to_owned() });
     if name.is_empty() {
         return bad("it is empty");
@@ -180,9 +190,9 @@ pub fn checked_name(name: &str) -> Result<&str, RequestFault> {
     if name.chars().count() > NAME_CHARS_MAX {
         return bad("it has more than 255 characters");
     }
-    if let Some(character) =
-        name.chars().find(|character| matches!(character, '/' | '\\' | '#' | '?') || character.is_control())
-    {
+    let is_forbidden =
+        |character: &char| matches!(character, '/' | '\\' | '#' | '?') || forbidden(*character);
+    if let Some(character) = name.chars().find(is_forbidden) {
         return bad(&format!("the character {character:?} is not allowed"));
     }
     if name.ends_with(' ') {

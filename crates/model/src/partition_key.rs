@@ -84,10 +84,11 @@ impl PartitionKeyDefinition {
         self.system_key
     }
 
-    /// The key of `document`: a missing property is undefined; an object or array is refused.
+    /// The key of `document`: a missing property, an object and an array are undefined.
     pub fn extract(&self, document: &Document) -> Result<PartitionKey, RequestFault> {
         let component = |path: &PropertyPath| match document.get(path) {
             None => Ok(KeyComponent::Undefined),
+            Some(value) if matches!(value.kind(), Kind::Object | Kind::Array) => Ok(KeyComponent::Undefined),
             Some(value) => KeyComponent::from_value(value)
                 .ok_or_else(|| RequestFault::BadPartitionKeyValue { path: path.to_string() }),
         };
@@ -303,6 +304,16 @@ mod tests {
         }
         let long = "x".repeat(KEY_STRING_BYTES_MAX + 1);
         assert!(matches!(given(&[long.as_str().into()]), Err(RequestFault::PartitionKeyTooLong { .. })));
+    }
+
+    #[test]
+    fn objects_and_arrays_are_no_keys() {
+        let definition = PartitionKeyDefinition::new(PartitionKeyKind::HashV2, ["/a"]).unwrap();
+        for json in ["{}", "{\"a\":{\"b\":1}}", "{\"a\":[1]}", "{\"a\":{}}"] {
+            let document = Document::from_json(json.as_bytes()).unwrap();
+            let key = definition.extract(&document).unwrap();
+            assert_eq!(key.components, [KeyComponent::Undefined], "{json}");
+        }
     }
 
     #[test]

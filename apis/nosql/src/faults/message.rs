@@ -13,6 +13,9 @@ const MESSAGE_CHARS_MAX: usize = 1024;
 /// The same for each error of a query text; there are at most twenty.
 const TEXT_ERROR_CHARS_MAX: usize = 400;
 
+/// Where the service explains a wrong partition key; clients' tests look for the address.
+const LEARN_MORE_KEY: &str = "Learn more: https://aka.ms/CosmosDB/sql/errors/wrong-pk-value";
+
 /// The body of a refusal. Details of internal errors are only logged, with the activity id.
 pub(crate) fn body(refusal: &Refusal, activity: &ActivityId) -> Vec<u8> {
     let fault = &refusal.fault;
@@ -80,8 +83,15 @@ fn request(fault: &RequestFault) -> String {
             "PartitionKey value must be supplied for this operation.".to_owned()
         }
         RequestFault::PartitionKeyMismatch => {
-            "PartitionKey extracted from document doesn't match the one specified in the header".to_owned()
+            format!(
+                "PartitionKey extracted from document doesn't match the one specified in the header. \
+                 {LEARN_MORE_KEY}"
+            )
         }
+        RequestFault::PartitionKeyLength { .. } => format!(
+            "Partition key provided either doesn't correspond to definition in the collection or doesn't match \
+             partition key field values specified in the document: {fault}. {LEARN_MORE_KEY}"
+        ),
         RequestFault::ManualThroughput { rate, min, max, step } => {
             let reason = format!("it must be from {min} to {max} in steps of {step}");
             headers::bad(&names::OFFER_THROUGHPUT, &rate.to_string(), &reason).to_string()
@@ -94,7 +104,6 @@ fn request(fault: &RequestFault) -> String {
         | RequestFault::BadName { .. }
         | RequestFault::BadDefinition { .. }
         | RequestFault::BadPartitionKeyValue { .. }
-        | RequestFault::PartitionKeyLength { .. }
         | RequestFault::PartitionKeyTooLong { .. }
         | RequestFault::ImmutableProperty { .. }
         | RequestFault::BadPatch { .. } => fault.to_string(),
@@ -220,7 +229,8 @@ mod tests {
             ),
             (
                 RequestFault::PartitionKeyMismatch.into(),
-                "PartitionKey extracted from document doesn't match the one specified in the header",
+                "PartitionKey extracted from document doesn't match the one specified in the header. Learn more: \
+                 https://aka.ms/CosmosDB/sql/errors/wrong-pk-value",
             ),
             (MissingFault::Owner.into(), "Owner resource does not exist"),
             (MissingFault::Resource.into(), "Entity with the specified id does not exist in the system."),

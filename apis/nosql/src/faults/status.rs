@@ -78,14 +78,13 @@ fn core(fault: &Fault) -> (StatusCode, u32) {
 /// One of the substatuses makes a client read the container again and retry.
 fn request_substatus(fault: &RequestFault) -> u32 {
     match fault {
-        RequestFault::PartitionKeyMismatch => 1001,
+        RequestFault::PartitionKeyMismatch | RequestFault::PartitionKeyLength { .. } => 1001,
         RequestFault::BadProperty { .. }
         | RequestFault::BadName { .. }
         | RequestFault::BadDefinition { .. }
         | RequestFault::ManualThroughput { .. }
         | RequestFault::AutoscaleThroughput { .. }
         | RequestFault::BadPartitionKeyValue { .. }
-        | RequestFault::PartitionKeyLength { .. }
         | RequestFault::PartitionKeyTooLong { .. }
         | RequestFault::PartitionKeyRequired
         | RequestFault::ImmutableProperty { .. }

@@ -252,3 +252,23 @@ async fn a_batch_that_reads_waits_for_no_state_that_is_not_there() {
     assert_eq!(client.send(at(json!([create]), lsn + 2000)).await.status, StatusCode::OK);
     assert_eq!(client.send(at(json!([read]), lsn)).await.status, StatusCode::OK);
 }
+
+#[tokio::test]
+async fn a_step_may_give_an_item_another_id() {
+    let client = Client::with_container().await;
+    for id in ["1", "2", "taken"] {
+        client.put_item(id, "a").await;
+    }
+    let rename = |from: &str, to: &str| {
+        json!({ "operationType": "Replace", "id": from, "resourceBody": { "id": to, "pk": "a" },
+                "partitionKey": "[\"a\"]" })
+    };
+    assert_eq!(statuses(&client.send(batch(json!([rename("1", "new")]))).await), [200]);
+    assert_eq!(statuses(&client.send(bulk("0", json!([rename("2", "newer")]))).await), [200]);
+    assert_eq!(statuses(&client.send(batch(json!([rename("new", "taken")]))).await), [409]);
+    assert_eq!(statuses(&client.send(bulk("0", json!([rename("newer", "taken")]))).await), [409]);
+    for (id, status) in [("1", 404), ("2", 404), ("new", 200), ("newer", 200)] {
+        let read = client.send(Call::get(&format!("{DOCS}/{id}")).key(&json!(["a"]))).await;
+        assert_eq!(read.status.as_u16(), status, "{id}");
+    }
+}

@@ -76,3 +76,46 @@ async fn keys_with_one_hash_are_different_logical_partitions() {
     assert_eq!(ends(&client.send(Call::get(DOCS).key(&json!([first]))).await), [] as [Json; 0]);
     assert_eq!(ends(&client.send(Call::get(DOCS).key(&json!([second]))).await), ["b"]);
 }
+
+#[tokio::test]
+async fn objects_and_arrays_at_the_path_count_as_undefined() {
+    let client = Client::with_container().await;
+    for (id, key) in [("o", json!({ "a": 1 })), ("a", json!([1])), ("e", json!({}))] {
+        let item = json!({ "id": id, "pk": key });
+        let answer = client.send(Call::post(DOCS).key(&json!([{}])).json(&item)).await;
+        assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+        let read = client.send(Call::get(&format!("{DOCS}/{id}")).key(&json!([{}]))).await;
+        assert_eq!(read.json()["pk"], key);
+    }
+    let replaced = json!({ "id": "o", "pk": { "b": 2 } });
+    let answer = client.send(Call::put(&format!("{DOCS}/o")).key(&json!([{}])).json(&replaced)).await;
+    assert_eq!(answer.status, StatusCode::OK);
+    let moved = json!({ "id": "o", "pk": "x" });
+    let answer = client.send(Call::put(&format!("{DOCS}/o")).key(&json!([{}])).json(&moved)).await;
+    assert_eq!(answer.code(), (400, 1001));
+}
+
+#[tokio::test]
+async fn a_key_with_another_number_of_components_names_no_item() {
+    let client = Client::empty().await;
+    client.create("/dbs", json!({ "id": "d" })).await;
+    let key = json!({ "paths": ["/a", "/b"], "kind": "MultiHash", "version": 2 });
+    client.create("/dbs/d/colls", json!({ "id": "c", "partitionKey": key })).await;
+    let item = json!({ "id": "1", "a": "x", "b": {} });
+    let create = Call::post(DOCS).key(&json!(["x", {}])).json(&item);
+    assert_eq!(client.send(create.clone()).await.status, StatusCode::CREATED);
+    for key in [json!(["x"]), json!(["x", {}, "z"])] {
+        for call in [Call::get(&format!("{DOCS}/1")), Call::delete(&format!("{DOCS}/1")), create.clone()] {
+            let answer = client.send(call.key(&key)).await;
+            assert_eq!(answer.code(), (400, 1001), "{key}: {answer:?}");
+        }
+        let batch = Call::post(DOCS).key(&key).header("x-ms-cosmos-is-batch-request", "true");
+        let batch = batch.header("x-ms-cosmos-batch-atomic", "true");
+        let answer = client.send(batch.json(&json!([{ "operationType": "Read", "id": "1" }]))).await;
+        assert_eq!(answer.code(), (400, 1001));
+        assert!(
+            answer.message().starts_with("Partition key provided either doesn't correspond to definition")
+        );
+        assert!(answer.message().contains("wrong-pk-value"));
+    }
+}
