@@ -5,7 +5,7 @@
 
 use crate::limits::NAME_CHARS_MAX;
 use crate::policy::{DefaultTtl, Policies, UniqueKeyPolicy};
-use crate::{DecodeFault, Decoder, Encoder, PartitionKeyDefinition, RequestFault};
+use crate::{DecodeFault, Decoder, Encoder, NameRule, PartitionKeyDefinition, RequestFault};
 use std::ops::Deref;
 
 /// The wanted definition of a container, not checked yet.
@@ -173,20 +173,20 @@ impl ValueOrder {
 
 /// Checks the name of a database or container against the published rules and returns it.
 pub fn checked_name(name: &str) -> Result<&str, RequestFault> {
-    let bad = |reason: &str| Err(RequestFault::BadName { name: name.to_owned(), reason: reason.to_owned() });
+    let bad = |rule| Err(RequestFault::BadName { name: name.to_owned(), rule });
     if name.is_empty() {
-        return bad("it is empty");
+        return bad(NameRule::NotEmpty);
     }
     if name.chars().count() > NAME_CHARS_MAX {
-        return bad("it has more than 255 characters");
+        return bad(NameRule::Length { chars_max: NAME_CHARS_MAX });
     }
     if let Some(character) =
         name.chars().find(|character| matches!(character, '/' | '\\' | '#' | '?') || character.is_control())
     {
-        return bad(&format!("the character {character:?} is not allowed"));
+        return bad(NameRule::Character(character));
     }
     if name.ends_with(' ') {
-        return bad("it ends with a space");
+        return bad(NameRule::FinalSpace);
     }
     Ok(name)
 }

@@ -1,7 +1,7 @@
 //! The text of a refusal: the service's own message if it is known, otherwise that of the fault.
 
 use super::query_text::{code, sentence};
-use super::{NosqlFault, NosqlQueryFault, Refusal, wire};
+use super::{NosqlFault, NosqlQueryFault, Refusal, definition_text, wire};
 use crate::role_scope;
 use crate::wire::activity::ActivityId;
 use crate::wire::{headers, json, names};
@@ -90,9 +90,9 @@ fn request(fault: &RequestFault) -> String {
             let reason = format!("maxThroughput must be from {min} to {max} in steps of {step}");
             headers::bad(&names::AUTOPILOT_SETTINGS, &rate.to_string(), &reason).to_string()
         }
+        RequestFault::BadName { name, rule } => definition_text::name_text(name, *rule),
+        RequestFault::BadDefinition { part, rule } => definition_text::definition_text(*part, rule),
         RequestFault::BadProperty { .. }
-        | RequestFault::BadName { .. }
-        | RequestFault::BadDefinition { .. }
         | RequestFault::BadPartitionKeyValue { .. }
         | RequestFault::PartitionKeyLength { .. }
         | RequestFault::PartitionKeyTooLong { .. }

@@ -6,9 +6,7 @@ use super::{
 use super::{partition_key, time_to_live, unique, vector};
 use crate::faults::NosqlFault;
 use model::policy::Policies;
-use model::{
-    ContainerChange, ContainerDefinition, ContainerDraft, KeptProperty, PartitionKeyDefinition, RequestFault,
-};
+use model::{ContainerChange, ContainerDefinition, ContainerDraft, KeptProperty, PartitionKeyDefinition};
 use serde_json::{Map, Value as Json};
 
 /// Properties that are kept if a replacement omits them: clients omit what cannot be changed.
@@ -45,7 +43,7 @@ pub(crate) fn read_change(current: &ContainerDefinition, body: &Json) -> Result<
             kept.push(KeptProperty::PartitionKey);
             None
         }
-        None => return Err(bad("partitionKey", "it is missing").into()),
+        None => return Err(bad("partitionKey", "it is missing")),
         Some(json) => Some(json),
     };
     let id = name_of(members)?;
@@ -60,7 +58,7 @@ fn read_draft(
     members: &Map<String, Json>,
     id: String,
     partition_key: PartitionKeyDefinition,
-) -> Result<ContainerDraft, RequestFault> {
+) -> Result<ContainerDraft, NosqlFault> {
     let key = &partition_key;
     let given = |name| given(members, name);
     let policies = Policies {
@@ -125,7 +123,7 @@ fn given<'a>(members: &'a Map<String, Json>, name: &str) -> Option<&'a Json> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::DefaultTtl;
+    use model::{DefaultTtl, RequestFault};
     use serde_json::json;
 
     fn definition() -> ContainerDefinition {
