@@ -388,7 +388,7 @@ impl Housekeeping {
             let key = container.definition().partition_key.key(vec!["a".into()])?;
             let keyed = Keyed::new(&container, Some(key), DocumentOperation::Write(mutation))?;
             let pass = engine.access().write(&principal, keyed)?;
-            engine.write(pass).await.map(|receipt| receipt.outcome)
+            engine.write(pass).await.map(|receipt| receipt.outcome).map_err(|refusal| refusal.fault)
         })
     }
 
@@ -515,7 +515,8 @@ async fn read_one(
     let key = container.definition().partition_key.key(vec!["a".into()])?;
     let address = DocumentAddress { key, target: Target::Id(id.to_string()) };
     let pass = engine.access().read_document(principal, container, address)?;
-    match engine.read(pass, &ReadOptions::default()).await?.outcome {
+    let read = engine.read(pass, &ReadOptions::default()).await;
+    match read.map_err(|refusal| refusal.fault)?.outcome {
         Outcome::Read(stored) => Ok(stored),
         Outcome::Created(_)
         | Outcome::Replaced(_)

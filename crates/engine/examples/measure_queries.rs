@@ -120,7 +120,6 @@ impl Fixture {
         let query = sql::lower(&sql::parse(text).unwrap(), &sql::Parameters::none()).unwrap();
         let request = QueryRequest {
             query: Arc::new(query),
-            bound_to: None,
             items_max: 100,
             continuation: None,
             session: Vec::new(),

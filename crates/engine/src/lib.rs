@@ -6,6 +6,7 @@
 mod admission;
 mod authorisation;
 mod catalog;
+mod continuation;
 mod derived;
 mod documents;
 mod engine;
@@ -37,9 +38,11 @@ pub use catalog::{
     ListRequest, NamedScript, Offer, OfferOwner, PartitionRange, Permission, PermissionPart,
     PermissionResource, RangeFeed, Script, User, WantedPermission, Written,
 };
+pub use continuation::Continuation;
 pub use derived::Derived;
 pub use documents::{
-    BatchReceipt, DocumentAddress, Keyed, ReadOptions, ReadReceipt, StepReceipt, WriteReceipt,
+    AfterRefusal, BatchReceipt, BulkReceipt, DocumentAddress, Keyed, ReadOptions, ReadReceipt,
+    RefusedDocument, StepReceipt, WriteReceipt,
 };
 pub use engine::{Engine, EngineOptions, MemoryUse, PartitionBounds, STORE_SPACES};
 pub use exec::{

@@ -7,6 +7,7 @@
 
 use crate::authorisation::CatalogPass;
 use crate::catalog::{Container, PartitionMap};
+use crate::documents::RefusedDocument;
 use crate::engine::Engine;
 use crate::join::join_all;
 use crate::ledger::{Ledger, refusal_charge};
@@ -45,6 +46,11 @@ impl Routed {
     /// The client's token after it has seen the partition at `lsn`.
     pub(crate) fn session_token(&self, lsn: Lsn) -> SessionToken {
         SessionToken { ordinal: self.slot.ordinal, lsn }
+    }
+
+    /// A refusal of the partition.
+    pub(crate) fn refused(&self, fault: Fault) -> RefusedDocument {
+        RefusedDocument { fault, session: Some(self.session_now()) }
     }
 
     /// The token at the partition's position.
@@ -129,7 +135,7 @@ impl Engine {
         session: &[SessionToken],
         target: &Target,
         condition: &Condition,
-    ) -> Result<(Outcome, Charge, SessionToken), Fault> {
+    ) -> Result<(Outcome, Charge, SessionToken), RefusedDocument> {
         let mut attempts = Attempts::default();
         loop {
             let routed = self.owner(container, &key.effective, &attempts).await?;
@@ -138,7 +144,7 @@ impl Engine {
                 Err(_) if attempts.again_at(&routed) => {}
                 Err(fault) => {
                     routed.slot.ledger.refuse(refusal_charge(&fault));
-                    return Err(fault);
+                    return Err(routed.refused(fault));
                 }
                 Ok((outcome, work, lsn)) => {
                     return Ok((outcome, routed.slot.ledger.record(work), routed.session_token(lsn)));

@@ -53,7 +53,7 @@ pub use fault::query_fault;
 pub use found::{PartitionWork, QueryMetrics, QueryRow};
 pub use index_use::{Impact, IndexUse, Indexes, SingleIndex, index_use};
 pub use page::{Page, PageRequest, page};
-pub use program::{Program, digest};
+pub use program::Program;
 pub use resume::Resume;
 pub use source::PartSource;
 pub use task::{Part, PartScope, QueryBounds};

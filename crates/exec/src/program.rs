@@ -110,21 +110,21 @@ impl Program {
         Ok(Program { layers, system })
     }
 
+    /// A digest of what determines the position of a result among the others: equal for queries whose continuations are
+    /// interchangeable. The layers below the outermost one determine its input, so they count with their filters.
+    pub fn order_digest(&self) -> [u8; 32] {
+        let mut out = Encoder::default();
+        if let Some((last, inner)) = self.layers.split_last() {
+            out.list(inner, |out, layer| layer.query.encode(out));
+            last.query.encode_order(&mut out);
+        }
+        Sha256::digest(out.finish()).into()
+    }
+
     /// The outermost query.
     pub(crate) fn last(&self) -> Option<&Layer> {
         self.layers.last()
     }
-}
-
-/// A digest of a query and the computed properties it sees: equal for equal queries.
-pub fn digest(query: &Query, computed: &[ComputedProperty]) -> [u8; 32] {
-    let mut out = Encoder::default();
-    query.encode(&mut out);
-    out.list(computed, |out, (name, query)| {
-        out.text(name);
-        query.encode(out);
-    });
-    Sha256::digest(out.finish()).into()
 }
 
 /// Removes the query from the first source, which then reads the results of that query.

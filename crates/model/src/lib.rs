@@ -28,6 +28,7 @@ pub use charge::Charge;
 pub use continuation::ContinuationKey;
 pub use definition::{
     ContainerChange, ContainerDefinition, ContainerDraft, KeptProperty, ValueOrder, checked_name,
+    checked_script_name,
 };
 pub use effective::{EffectiveKey, EffectiveRange};
 pub use encoding::{DecodeFault, Decoder, Encoder};

@@ -52,8 +52,8 @@ fn read_unit(characters: &mut std::str::Chars<'_>) -> Option<u16> {
 /// Integers are exact up to 64 bits.
 pub(crate) fn read_number(token: &str) -> Option<NumberLiteral> {
     if let Some(digits) = token.strip_prefix("0x").or_else(|| token.strip_prefix("0X")) {
-        return match i64::from_str_radix(digits, 16) {
-            Ok(integer) => Some(NumberLiteral::Integer(integer)),
+        return match u64::from_str_radix(digits, 16) {
+            Ok(integer) => Some(unsigned(integer)),
             Err(_) => finite(
                 digits
                     .chars()
@@ -61,10 +61,14 @@ pub(crate) fn read_number(token: &str) -> Option<NumberLiteral> {
             ),
         };
     }
-    match token.parse::<i64>() {
-        Ok(integer) => Some(NumberLiteral::Integer(integer)),
+    match token.parse::<u64>() {
+        Ok(integer) => Some(unsigned(integer)),
         Err(_) => finite(token.parse().ok()?),
     }
+}
+
+fn unsigned(integer: u64) -> NumberLiteral {
+    i64::try_from(integer).map_or(NumberLiteral::Unsigned(integer), NumberLiteral::Integer)
 }
 
 fn finite(double: f64) -> Option<NumberLiteral> {
@@ -97,6 +101,9 @@ pub(crate) fn write_number(number: NumberLiteral, out: &mut String) {
         NumberLiteral::Integer(integer) => {
             write!(out, "{integer}").ok();
         }
+        NumberLiteral::Unsigned(integer) => {
+            write!(out, "{integer}").ok();
+        }
         NumberLiteral::Double(double) => out.push_str(zmij::Buffer::new().format(double)),
     }
 }
@@ -118,13 +125,11 @@ mod tests {
     fn numbers() {
         assert_eq!(read_number("0x1F"), Some(NumberLiteral::Integer(31)));
         assert_eq!(read_number("9223372036854775807"), Some(NumberLiteral::Integer(i64::MAX)));
+        assert_eq!(read_number("9223372036854775808"), Some(NumberLiteral::Unsigned(1 << 63)));
+        assert_eq!(read_number("0xFFFFFFFFFFFFFFFF"), Some(NumberLiteral::Unsigned(u64::MAX)));
         assert_eq!(
-            read_number("9223372036854775808"),
-            Some(NumberLiteral::Double(9_223_372_036_854_775_808.0))
-        );
-        assert_eq!(
-            read_number("0xFFFFFFFFFFFFFFFF"),
-            Some(NumberLiteral::Double(18_446_744_073_709_551_615.0))
+            read_number("18446744073709551616"),
+            Some(NumberLiteral::Double(18_446_744_073_709_551_616.0))
         );
         assert_eq!(read_number("1."), Some(NumberLiteral::Double(1.0)));
         assert_eq!(read_number(".5"), Some(NumberLiteral::Double(0.5)));

@@ -107,7 +107,9 @@ impl Printer {
         match &count.value {
             // A count is printed as an integer, even if it is too large to be exact.
             CountValue::Number(NumberLiteral::Double(double)) => self.put(&format!("{double:.0}")),
-            CountValue::Number(number @ NumberLiteral::Integer(_)) => write_number(*number, &mut self.out),
+            CountValue::Number(number @ (NumberLiteral::Integer(_) | NumberLiteral::Unsigned(_))) => {
+                write_number(*number, &mut self.out)
+            }
             CountValue::Parameter(name) => self.put(name),
         }
     }

@@ -149,7 +149,7 @@ impl ValueEncoder {
         self.out.extend_from_slice(value);
     }
 
-    fn decimal(&mut self, value: Decimal128) {
+    pub(crate) fn decimal(&mut self, value: Decimal128) {
         self.tag(Tag::Decimal);
         self.out.extend_from_slice(&value.0);
     }

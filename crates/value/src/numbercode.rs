@@ -144,6 +144,8 @@ fn decode_tail(tail: &[u8], negative: bool) -> Result<(Value, &[u8]), Damaged> {
         exponent += 1;
     }
     let decimal = decimal_with_exponent(negative, coefficient, exponent).ok_or(Damaged)?;
+    // Integers have one form, whatever zeros their digits end with.
+    let decimal = decimal.to_u64_exact().map_or(decimal, Decimal128::from_u64);
     let value = decimal.to_i64_exact().map_or(Value::Decimal(decimal), Value::Int64);
     Ok((value, rest.get(1..).unwrap_or_default()))
 }

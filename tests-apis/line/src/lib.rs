@@ -106,7 +106,8 @@ impl Session {
     ) -> Result<String, LineFault> {
         let keyed = Keyed::new(&self.container, key, operation)?;
         let pass = self.engine.access().write(&self.principal, keyed)?;
-        Ok(format!("{}ok\n", shown(&self.engine.write(pass).await?.outcome)))
+        let receipt = self.engine.write(pass).await.map_err(|refusal| refusal.fault)?;
+        Ok(format!("{}ok\n", shown(&receipt.outcome)))
     }
 
     async fn read(&self, rest: &str) -> Result<String, LineFault> {
@@ -136,7 +137,6 @@ impl Session {
         let pass = self.engine.access().query_documents(&self.principal, &self.container, scope)?;
         let request = QueryRequest {
             query: Arc::new(query),
-            bound_to: None,
             items_max: PAGE_ITEMS_DEFAULT,
             continuation,
             session: Vec::new(),
@@ -147,8 +147,7 @@ impl Session {
             QueryRow::Document(stored) => line_of(stored),
             QueryRow::Value(value) => format!("{}\n", value.to_json()),
         });
-        let end =
-            page.continuation.map_or("ok\n".to_owned(), |continuation| format!("more {continuation}\n"));
+        let end = page.continuation.map_or("ok\n".to_owned(), |next| format!("more {}\n", next.text));
         Ok(lines.collect::<String>() + &end)
     }
 
@@ -161,7 +160,7 @@ impl Session {
         };
         let operations = list.iter().map(operation).collect::<Result<Vec<_>, _>>()?;
         let pass = self.engine.access().batch(&self.principal, &self.container, key, operations)?;
-        let receipt = self.engine.batch(pass, Returned::All).await?;
+        let receipt = self.engine.batch(pass, Returned::All, &[]).await?;
         let steps = receipt.result.map_err(|refused| refused.fault)?;
         Ok(steps.iter().map(|step| shown(&step.outcome)).collect::<String>() + "ok\n")
     }

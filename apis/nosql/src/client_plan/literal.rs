@@ -26,7 +26,9 @@ pub(super) fn literal(value: &Value) -> Option<Expression> {
                 .map(|(name, member)| Some((name.clone(), literal(member)?)))
                 .collect::<Option<_>>()?,
         ),
-        Value::Decimal(_) | Value::Binary { .. } | Value::Date(_) | Value::Guid(_) | Value::ObjectId(_) => {
+        // Of decimals JSON makes only integers above the signed ones.
+        Value::Decimal(decimal) => ExpressionKind::Number(NumberLiteral::Unsigned(decimal.to_u64_exact()?)),
+        Value::Binary { .. } | Value::Date(_) | Value::Guid(_) | Value::ObjectId(_) => {
             return None;
         }
     };

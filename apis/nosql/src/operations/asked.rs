@@ -35,7 +35,7 @@ impl Call<'_> {
         if self.parts.method != Method::POST {
             return Ok(Asked { page, query: None });
         }
-        let query = self.query().await?.query;
+        let query = self.query().await?;
         Ok(Asked { page, query: Some(query) })
     }
 }

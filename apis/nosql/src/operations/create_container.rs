@@ -21,5 +21,6 @@ pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Re
     let body = resources::text(&resources::container(&container));
     let mut reply = Reply::json(StatusCode::CREATED, CATALOG_WRITE, body);
     reply.etag(container.etag());
+    reply.owner_of_container(&container);
     Ok(reply)
 }

@@ -63,7 +63,7 @@ mod steps;
 pub(crate) use sender::check_sender;
 
 use crate::faults::{NosqlFault, Refusal, WireFault};
-use crate::lower::{QueryText, Resumable, TextCache};
+use crate::lower::{QueryText, TextCache};
 use crate::route::{ContainerPath, Operation};
 use crate::service::{ConnectionInfo, NosqlOptions};
 use crate::wire::links::ContainerLinks;
@@ -77,6 +77,7 @@ use engine::{
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use model::{AccessFault, Charge, Etag, Fault, MissingFault};
+use plan::query::Query;
 use serde_json::Value as Json;
 use std::sync::Arc;
 
@@ -197,7 +198,7 @@ impl Call<'_> {
     }
 
     /// The query in the body. A long text is parsed on the query threads.
-    async fn query(&self) -> Result<Resumable, NosqlFault> {
+    async fn query(&self) -> Result<Arc<Query>, NosqlFault> {
         if self.body.len() <= LARGE_TEXT_BYTES {
             return QueryText::read(self.headers(), &self.body)?.lower(self.texts);
         }
@@ -263,6 +264,17 @@ impl Call<'_> {
         })
     }
 
+    /// The answer to the read of a small resource: without a body if the client has this version.
+    fn read_reply(&self, resource: &Json, etag: Etag) -> Result<Reply, WireFault> {
+        let seen = headers::text(self.headers(), &names::IF_NONE_MATCH)?;
+        if !seen.is_some_and(|seen| seen == "*" || seen.as_bytes() == etag.text()) {
+            return Ok(resource_reply(StatusCode::OK, CATALOG_READ, resource, etag));
+        }
+        let mut reply = Reply::empty(StatusCode::NOT_MODIFIED, CATALOG_READ);
+        reply.etag(etag);
+        Ok(reply)
+    }
+
     /// Size and start of the requested page.
     fn page_request(&self) -> Result<ListRequest, WireFault> {
         let continuation = headers::text(self.headers(), &names::CONTINUATION)?.map(str::to_owned);
@@ -290,6 +302,13 @@ fn owner_fault(fault: Fault) -> Fault {
 fn resource_reply(status: StatusCode, charge: Charge, resource: &Json, etag: Etag) -> Reply {
     let mut reply = Reply::json(status, charge, crate::wire::resources::text(resource));
     reply.etag(etag);
+    reply
+}
+
+/// The same with the name path of the resource's owner.
+fn owned_reply(status: StatusCode, charge: Charge, resource: &Json, etag: Etag, owner: &str) -> Reply {
+    let mut reply = resource_reply(status, charge, resource, etag);
+    reply.owner_path(owner);
     reply
 }
 

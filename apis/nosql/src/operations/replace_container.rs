@@ -20,6 +20,6 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let body = resources::text(&resources::container(&container));
     let mut reply = Reply::json(StatusCode::OK, CATALOG_WRITE, body);
     reply.etag(container.etag());
-    reply.owner(&container);
+    reply.owner_of_container(&container);
     Ok(reply)
 }

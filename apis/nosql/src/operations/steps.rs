@@ -86,7 +86,7 @@ impl RawStep<'_> {
                 DocumentOperation::Write(Mutation::Patch { target, operations, condition, filter })
             }
             "Delete" => DocumentOperation::Write(Mutation::Delete { target: self.target()?, condition }),
-            "Read" => DocumentOperation::Read { target: self.target()?, condition },
+            "Read" => DocumentOperation::Read { target: self.target()?, condition: self.read_condition() },
             _ => {
                 let reason = format!("the operation type \"{}\" is unknown", self.operation_type);
                 return Err(WireFault::Body { reason }.into());
@@ -105,6 +105,12 @@ impl RawStep<'_> {
             (None, Some(etag)) => if_none_match(etag),
             (None, None) => Condition::None,
         }
+    }
+
+    /// The version that the client has already, which clients give in either member.
+    fn read_condition(&self) -> Condition {
+        let etag = self.if_match.as_ref().or(self.if_none_match.as_ref());
+        etag.map_or(Condition::None, |etag| if_none_match(etag))
     }
 
     fn body(&self) -> Result<&[u8], WireFault> {

@@ -35,7 +35,7 @@ async fn a_document_is_found_by_its_number_in_its_own_partition_only() {
         async move { engine.read(pass, &engine::ReadOptions::default()).await }
     };
     assert!(read(r#"["a"]"#).await.is_ok());
-    assert_eq!(read(r#"["b"]"#).await.unwrap_err(), Fault::Missing(MissingFault::Resource));
+    assert_eq!(read(r#"["b"]"#).await.unwrap_err().fault, Fault::Missing(MissingFault::Resource));
 }
 
 #[tokio::test]
@@ -169,7 +169,7 @@ async fn a_batch_is_all_or_nothing_and_reads_its_own_writes() {
     let run = |operations: Vec<DocumentOperation>| {
         let (access, key) = (harness.engine.access(), key(&container, r#"["a"]"#));
         let pass = access.batch(&harness.principal, &container, key, operations).unwrap();
-        harness.engine.batch(pass, Returned::All)
+        harness.engine.batch(pass, Returned::All, &[])
     };
     let done = run(vec![create(r#"{"id":"1","pk":"a"}"#), read("1"), create(r#"{"id":"2","pk":"a"}"#)])
         .await

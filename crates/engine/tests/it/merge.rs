@@ -18,7 +18,8 @@ async fn merged(
     mutation: Mutation,
 ) -> Result<Outcome, Fault> {
     let keyed = Keyed::new(container, Some(key(container, key_text)), DocumentOperation::Write(mutation))?;
-    Ok(harness.engine.write(harness.write_pass(keyed)).await?.outcome)
+    let written = harness.engine.write(harness.write_pass(keyed)).await;
+    written.map(|receipt| receipt.outcome).map_err(|refusal| refusal.fault)
 }
 
 #[tokio::test]

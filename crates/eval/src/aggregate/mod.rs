@@ -7,6 +7,7 @@ mod exact_sum;
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 
 use plan::query::AggregateKind;
 use value::{Decoded, Kind, Value, ValueRef, compare, encode_key};
@@ -147,11 +148,7 @@ impl Accumulator {
         match &self.state {
             AggregateState::Count(count) => Some(Value::Int64(i64::try_from(*count).unwrap_or(i64::MAX))),
             AggregateState::Sum { sum, count } => match self.kind {
-                AggregateKind::Avg if *count == 0 => None,
-                AggregateKind::Avg => {
-                    let count = i64::try_from(*count).unwrap_or(i64::MAX);
-                    Some(sum.total().divide(Number::Integer(count)).into_value())
-                }
+                AggregateKind::Avg => NonZeroU64::new(*count).map(|count| sum.mean(count).into_value()),
                 AggregateKind::Sum
                 | AggregateKind::Count
                 | AggregateKind::CountIf
@@ -178,6 +175,14 @@ impl Accumulator {
         };
         size_of::<Accumulator>() + text
     }
+}
+
+/// The mean of two numbers, rounded once.
+pub(crate) fn mean(numbers: [Number; 2]) -> Number {
+    const TWO: NonZeroU64 = NonZeroU64::MIN.saturating_add(1);
+    let mut sum = ExactSum::default();
+    numbers.into_iter().for_each(|number| sum.add(number));
+    sum.mean(TWO)
 }
 
 /// Values by their key codes, so that their order does not matter.

@@ -7,7 +7,7 @@ use value::{Kind, Value, ValueRef};
 
 use super::Call;
 use super::strings::count_value;
-use crate::aggregate::Accumulator;
+use crate::aggregate::{Accumulator, mean};
 use crate::budget::WeightSum;
 use crate::expression::{EvalResult, defined};
 use crate::number::Number;
@@ -154,7 +154,7 @@ fn middle(numbers: &[(ValueRef<'_>, Number)]) -> Option<Number> {
         return Some(upper);
     }
     let lower = numbers.get(half.checked_sub(1)?)?.1;
-    Some(lower.add(upper).divide(Number::Integer(2)))
+    Some(mean([lower, upper]))
 }
 
 /// The distinct elements in the order of values.

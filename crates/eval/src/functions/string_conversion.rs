@@ -6,6 +6,7 @@ use super::Call;
 use super::strings::text_of;
 use crate::budget::WeightSum;
 use crate::expression::{EvalResult, defined};
+use crate::number::double_value;
 use crate::operators::{Class, class};
 
 /// A string unchanged; the compact JSON text of anything else.
@@ -42,5 +43,7 @@ fn json_text(value: ValueRef<'_>) -> String {
 pub(super) fn parse(call: Call<'_>, wanted: Class) -> EvalResult<'_> {
     let text = defined!(call.text(0));
     let parsed = Value::from_json(text.as_bytes()).ok().filter(|value| class(value.kind()) == wanted);
+    let parsed =
+        parsed.map(|value| if let Value::Double(double) = value { double_value(double) } else { value });
     Ok(parsed.map(Into::into))
 }

@@ -377,7 +377,7 @@ impl Harness {
                 return Ok(rows);
             };
             let bytes = next.encode();
-            assert!(bytes.len() <= 700, "a continuation of {} bytes", bytes.len());
+            assert!(bytes.len() <= 460, "a continuation of {} bytes", bytes.len());
             resume = Some(Resume::decode(&bytes).unwrap());
         }
     }

@@ -55,7 +55,7 @@ pub enum RequestFault {
         /// What it must be a multiple of.
         step: u64,
     },
-    /// The value at a partition key path is an object or array.
+    /// The value at a partition key path cannot be a key.
     #[error("the value at partition key path \"{path}\" must be a string, number, boolean or null")]
     BadPartitionKeyValue {
         /// The path.
@@ -120,9 +120,6 @@ pub enum PropertyRule {
         /// The most bytes.
         bytes_max: usize,
     },
-    /// It contains a character that is not allowed in ids.
-    #[error("the characters '/', '\\', '?' and '#' are not allowed")]
-    Characters,
     /// It is not a valid time to live.
     #[error("it must be -1 or a whole number from 1 to {seconds_max}")]
     TimeToLive {

@@ -43,8 +43,11 @@ impl PolicyPath {
         PolicyPath { segments, end: IndexEnd::Scalar, text: "/\"_etag\"/?".to_owned() }
     }
 
-    /// Parses a path.
+    /// Parses a path. `/` is an old form of `/*`.
     pub fn parse(text: &str) -> Result<PolicyPath, RequestFault> {
+        if text == "/" {
+            return Ok(PolicyPath::root());
+        }
         let bad = |error| {
             DefinitionPart::Indexing.violates(DefinitionRule::PolicyPath { path: text.to_owned(), error })
         };
@@ -190,6 +193,7 @@ mod tests {
         assert_eq!(count("/\"a b/c\"/?"), 1);
         assert_eq!(PolicyPath::parse("/\"_etag\"/?"), Ok(PolicyPath::etag()));
         assert_eq!(PolicyPath::parse("/*"), Ok(PolicyPath::root()));
+        assert_eq!(PolicyPath::parse("/"), Ok(PolicyPath::root()));
         assert_eq!(count("/größe/*"), 1);
         let quoted = PolicyPath::parse("/\"a\"/?").unwrap();
         assert!(
@@ -197,7 +201,6 @@ mod tests {
         );
         for text in [
             "",
-            "/",
             "*",
             "/?",
             "/a",

@@ -27,7 +27,7 @@ impl Expression {
     pub fn integer(integer: i64) -> Expression {
         let size = match i64::try_from(integer.unsigned_abs()) {
             Ok(size) => NumberLiteral::Integer(size),
-            Err(_) => NumberLiteral::Double(-(i64::MIN as f64)),
+            Err(_) => NumberLiteral::Unsigned(integer.unsigned_abs()),
         };
         let number = Expression::new(ExpressionKind::Number(size));
         match integer < 0 {

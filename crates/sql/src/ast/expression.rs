@@ -18,6 +18,8 @@ pub struct Expression {
 #[allow(missing_docs)] // named after what they hold
 pub enum NumberLiteral {
     Integer(i64),
+    /// Above the largest signed integer.
+    Unsigned(u64),
     Double(f64),
 }
 

@@ -5,7 +5,7 @@ use super::{Lowering, Role, constant};
 use crate::ast::{self, ExpressionKind, NumberLiteral};
 use crate::fault::{FaultKind, Span};
 use plan::query::{Expression, LikePattern, SubqueryKind, UnaryOperator};
-use value::Value;
+use value::{Decimal128, Value};
 
 impl<'query> Lowering<'query> {
     /// Lowers an expression of the current clause.
@@ -122,6 +122,7 @@ impl<'query> Lowering<'query> {
 fn number_value(number: NumberLiteral) -> Value {
     match number {
         NumberLiteral::Integer(integer) => Value::Int64(integer),
+        NumberLiteral::Unsigned(integer) => Value::Decimal(Decimal128::from_u64(integer)),
         NumberLiteral::Double(double) => Value::Double(double),
     }
 }

@@ -5,7 +5,7 @@ use crate::ast::{self, Count, CountValue, ExpressionKind, NumberLiteral, SelectL
 use crate::fault::{CountClause, FaultKind, Span};
 use crate::limits::COUNT_MAX;
 use plan::query::{Expression, Projection};
-use value::Value;
+use value::{Decimal128, Value};
 
 impl<'query> Lowering<'query> {
     pub(super) fn projection(&mut self, query: &'query ast::Query) -> Projection {
@@ -45,6 +45,9 @@ impl<'query> Lowering<'query> {
     fn count(&mut self, count: &Count, clause: CountClause) -> u64 {
         let given = match &count.value {
             CountValue::Number(NumberLiteral::Integer(integer)) => Value::Int64(*integer),
+            CountValue::Number(NumberLiteral::Unsigned(integer)) => {
+                Value::Decimal(Decimal128::from_u64(*integer))
+            }
             CountValue::Number(NumberLiteral::Double(double)) => Value::Double(*double),
             CountValue::Parameter(name) => match self.parameters.get(name) {
                 Some(value) => value.clone(),

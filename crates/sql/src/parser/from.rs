@@ -84,7 +84,8 @@ impl Parser<'_> {
                     self.take();
                     Ok(Step::Position(position.unsigned_abs()))
                 }
-                Some(crate::ast::NumberLiteral::Double(_)) | None => Err(self.unexpected()),
+                Some(crate::ast::NumberLiteral::Unsigned(_) | crate::ast::NumberLiteral::Double(_))
+                | None => Err(self.unexpected()),
             },
             // A computed step may be well-formed, but sources are resolved before there is a row to compute it from.
             TokenKind::Parameter | TokenKind::Word => Err(fault(FaultKind::MemberIndexer, token.span)),

@@ -2,9 +2,9 @@
 
 use super::BINARY_JSON_MARK;
 use super::strings;
-use crate::JSON_DEPTH_MAX;
 use crate::encode::{ContainerKind, TooLarge, ValueEncoder};
 use crate::json::{JsonError, JsonErrorKind};
+use crate::{Decimal128, JSON_DEPTH_MAX};
 
 /// Most bytes that references and counts may add to the size of the buffer: a few bytes can expand to many.
 const EXPANSION_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -199,8 +199,11 @@ impl BinaryReader<'_> {
                 let number = u64::from_le_bytes(cursor.array()?);
                 match i64::try_from(number) {
                     Ok(number) => number,
-                    #[allow(clippy::cast_precision_loss)] // As text of such a number is read.
-                    Err(_) => return self.double(number as f64),
+                    // As text of such a number is read.
+                    Err(_) => {
+                        self.encoder.decimal(Decimal128::from_u64(number));
+                        return Ok(());
+                    }
                 }
             }
             0xC8 | 0xD7 => cursor.byte()?.into(),
@@ -317,7 +320,7 @@ mod tests {
             ("CA 00 00 00 80", "-2147483648"),
             ("CB FF FF FF FF FF FF FF 7F", "9223372036854775807"),
             ("C7 01 00 00 00 00 00 00 00", "1"),
-            ("C7 FF FF FF FF FF FF FF FF", "1.8446744073709552e+19"),
+            ("C7 FF FF FF FF FF FF FF FF", "18446744073709551615"),
             ("CC 00 00 00 00 00 00 0C 40", "3.5"),
             ("CD 00 00 C0 3F", "1.5"),
             ("CE 00 00 00 00 00 00 00 80", "-0.0"),

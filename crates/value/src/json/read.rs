@@ -8,8 +8,8 @@
 
 use super::scan::{JsonNumber, TextCursor};
 use super::{JsonError, JsonErrorKind};
-use crate::JSON_DEPTH_MAX;
 use crate::encode::{ContainerKind, TooLarge, ValueEncoder};
+use crate::{Decimal128, JSON_DEPTH_MAX};
 
 /// Encodes text of any value.
 pub(crate) fn encode_value(text: &[u8]) -> Result<Vec<u8>, JsonError> {
@@ -113,6 +113,7 @@ impl<'a> JsonReader<'a> {
             }
             Some(b'-' | b'0'..=b'9') => match self.cursor.number()? {
                 JsonNumber::Integer(integer) => self.encoder.int64(integer),
+                JsonNumber::Unsigned(integer) => self.encoder.decimal(Decimal128::from_u64(integer)),
                 JsonNumber::Double(double) => self.encoder.double(double),
             },
             Some(b'{') => return self.open_object(),

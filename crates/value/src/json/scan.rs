@@ -9,6 +9,8 @@ use super::{JsonError, JsonErrorKind};
 pub(super) enum JsonNumber {
     /// Without point and exponent, and within 64 bits.
     Integer(i64),
+    /// Likewise, above the largest signed integer.
+    Unsigned(u64),
     /// Any other: the nearest double. `-0` is one, because no integer is a negative zero.
     Double(f64),
 }
@@ -137,6 +139,9 @@ impl<'a> TextCursor<'a> {
             // Only a double has a negative zero.
             if let Some(integer) = integer.filter(|integer| !negative || *integer != 0) {
                 return Ok(JsonNumber::Integer(integer));
+            }
+            if !negative {
+                return Ok(JsonNumber::Unsigned(magnitude));
             }
         }
         // The standard parser rounds to the nearest double, ties to even, whatever the length.

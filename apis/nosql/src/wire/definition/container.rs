@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(replaced.unique_keys, definition().unique_keys);
         assert_eq!(replaced.default_ttl, DefaultTtl::Off);
         let without_key = replace(&definition(), &json!({ "id": "c" })).unwrap_err();
-        assert!(without_key.to_string().contains("partitionKey"), "{without_key}");
+        assert!(crate::faults::text(&without_key).contains("partitionKey"), "{without_key}");
     }
 
     #[test]
@@ -195,7 +195,7 @@ mod tests {
         let mut body = Json::Object(write(&definition()));
         body["indexingPolicy"]["vectorIndexes"] = json!([{ "path": "/v", "type": "flat" }]);
         body["indexingPolicy"]["fullTextIndexes"] = json!([{ "path": "/t" }]);
-        let message = |body: &Json| read(body).unwrap_err().to_string();
+        let message = |body: &Json| crate::faults::text(&read(body).unwrap_err());
         assert!(message(&body).contains("/v"));
         body["vectorEmbeddingPolicy"] = json!({ "vectorEmbeddings": [{ "path": "/v", "dimensions": 506 }] });
         assert!(message(&body).contains("505"));
@@ -243,7 +243,7 @@ mod tests {
             ),
         ];
         for (body, expected) in cases {
-            let message = read(&body).unwrap_err().to_string();
+            let message = crate::faults::text(&read(&body).unwrap_err());
             assert!(message.contains(expected), "{body}: {message}");
         }
     }

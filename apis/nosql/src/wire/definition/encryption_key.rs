@@ -64,7 +64,7 @@ mod tests {
         ] {
             let mut body = good();
             body[field] = value;
-            let message = read(&body).unwrap_err().to_string();
+            let message = crate::faults::text(&read(&body).unwrap_err());
             assert!(message.contains(field), "{message}");
         }
     }

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     fn read(json: &Json) -> Result<Json, String> {
-        super::read(Some(json)).map(|policy| write(&policy)).map_err(|fault| fault.to_string())
+        super::read(Some(json)).map(|policy| write(&policy)).map_err(|fault| crate::faults::text(&fault))
     }
 
     #[test]
