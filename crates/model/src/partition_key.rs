@@ -3,7 +3,7 @@
 //! The hash of a key, the effective key, is computed in `effective`.
 
 use crate::limits::{KEY_PATHS_MAX, KEY_STRING_BYTES_MAX};
-use crate::{DecodeFault, Decoder, Encoder, RequestFault};
+use crate::{DecodeFault, Decoder, DefinitionPart, DefinitionRule, Encoder, RequestFault};
 use value::{Document, Kind, PropertyPath, Value, ValueRef};
 
 /// How the hash of a key is computed.
@@ -32,17 +32,18 @@ impl PartitionKeyDefinition {
     where
         I: IntoIterator<Item: Into<String>>,
     {
-        let bad = |reason: String| RequestFault::BadDefinition { field: "partitionKey".to_owned(), reason };
+        let bad = |rule| DefinitionPart::PartitionKey.violates(rule);
         let texts: Vec<String> = paths.into_iter().map(Into::into).collect();
         let paths_max = if kind == PartitionKeyKind::MultiHash { KEY_PATHS_MAX } else { 1 };
         if texts.is_empty() || texts.len() > paths_max {
-            return Err(bad(format!("{} paths given, 1 to {paths_max} allowed", texts.len())));
+            return Err(bad(DefinitionRule::PathCount { given: texts.len(), min: 1, max: paths_max }));
         }
         let mut paths = Vec::with_capacity(texts.len());
         for text in &texts {
-            let path = PropertyPath::parse(text).map_err(|error| bad(error.to_string()))?;
+            let path = PropertyPath::parse(text)
+                .map_err(|error| bad(DefinitionRule::Path { path: text.clone(), error }))?;
             if paths.contains(&path) {
-                return Err(bad(format!("path \"{text}\" is given twice")));
+                return Err(bad(DefinitionRule::RepeatedPath(text.clone())));
             }
             paths.push(path);
         }

@@ -1,7 +1,7 @@
 //! The text of a refusal: the service's own message if it is known, otherwise that of the fault.
 
 use super::query_text::{code, sentence};
-use super::{NosqlFault, NosqlQueryFault, Refusal, wire};
+use super::{NosqlFault, NosqlQueryFault, Refusal, definition_text, wire};
 use crate::role_scope;
 use crate::wire::activity::ActivityId;
 use crate::wire::{headers, json, names};
@@ -20,14 +20,7 @@ const LEARN_MORE_KEY: &str = "Learn more: https://aka.ms/CosmosDB/sql/errors/wro
 pub(crate) fn body(refusal: &Refusal, activity: &ActivityId) -> Vec<u8> {
     let fault = &refusal.fault;
     let (_, _, status_text) = wire(fault);
-    let mut message = match fault {
-        // Each error is shortened separately.
-        NosqlFault::Query(NosqlQueryFault::Text(faults)) => text_errors(faults),
-        NosqlFault::Core(fault) => shortened(core(fault), MESSAGE_CHARS_MAX),
-        NosqlFault::Route(_) | NosqlFault::Credential(_) | NosqlFault::Wire(_) | NosqlFault::Query(_) => {
-            shortened(fault.to_string(), MESSAGE_CHARS_MAX)
-        }
-    };
+    let mut message = text(fault);
     message.push_str("\r\nActivityId: ");
     message.push_str(activity.as_str());
     message.push_str(concat!(", perihelion/", env!("CARGO_PKG_VERSION")));
@@ -38,6 +31,18 @@ pub(crate) fn body(refusal: &Refusal, activity: &ActivityId) -> Vec<u8> {
     json::push_string(&message, &mut out);
     out.push(b'}');
     out
+}
+
+/// The text of a fault.
+pub(crate) fn text(fault: &NosqlFault) -> String {
+    match fault {
+        // Each error is shortened separately.
+        NosqlFault::Query(NosqlQueryFault::Text(faults)) => text_errors(faults),
+        NosqlFault::Core(fault) => shortened(core(fault), MESSAGE_CHARS_MAX),
+        NosqlFault::Route(_) | NosqlFault::Credential(_) | NosqlFault::Wire(_) | NosqlFault::Query(_) => {
+            shortened(fault.to_string(), MESSAGE_CHARS_MAX)
+        }
+    }
 }
 
 fn shortened(mut text: String, chars_max: usize) -> String {
@@ -100,9 +105,9 @@ fn request(fault: &RequestFault) -> String {
             let reason = format!("maxThroughput must be from {min} to {max} in steps of {step}");
             headers::bad(&names::AUTOPILOT_SETTINGS, &rate.to_string(), &reason).to_string()
         }
+        RequestFault::BadName { name, rule } => definition_text::name_text(name, *rule),
+        RequestFault::BadDefinition { part, rule } => definition_text::definition_text(*part, rule),
         RequestFault::BadProperty { .. }
-        | RequestFault::BadName { .. }
-        | RequestFault::BadDefinition { .. }
         | RequestFault::BadPartitionKeyValue { .. }
         | RequestFault::PartitionKeyTooLong { .. }
         | RequestFault::ImmutableProperty { .. }

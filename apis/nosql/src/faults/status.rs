@@ -33,6 +33,7 @@ pub(crate) fn wire(fault: &NosqlFault) -> (StatusCode, u32, &'static str) {
         NosqlFault::Wire(
             WireFault::Json { .. }
             | WireFault::Body { .. }
+            | WireFault::Definition { .. }
             | WireFault::Header { .. }
             | WireFault::PartitionKey { .. }
             | WireFault::SessionToken { .. }

@@ -8,8 +8,8 @@ mod condition;
 mod texts;
 
 pub(crate) use advice::advice;
-pub(crate) use computed::check_computed_properties;
 pub use computed::read_computed_property;
+pub(crate) use computed::{check_computed_query, first_fault};
 pub(crate) use condition::condition;
 pub(crate) use texts::TextCache;
 

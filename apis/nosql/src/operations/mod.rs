@@ -225,7 +225,7 @@ impl Call<'_> {
         let body = self.json_body()?;
         let members = body.as_object();
         let bad = || WireFault::Body { reason: "a definition is a JSON object".to_owned() };
-        Ok(definition::name_of(members.ok_or_else(bad)?)?)
+        definition::name_of(members.ok_or_else(bad)?)
     }
 
     /// The database that the request addresses, if the caller may know that it exists.

@@ -3,13 +3,15 @@
 use crate::derived::Derived;
 use crate::slot::{Opening, PartitionSlot};
 use exec::ComputedProperty;
+use model::policy::ComputedProperty as PropertyDefinition;
 use model::{
     ContainerDefinition, ContainerNumber, DatabaseNumber, DefaultTtl, EffectiveKey, EffectiveRange, Etag,
     EvaluationFault, OfferNumber, PartitionKeyDefinition, PartitionOrdinal, QueryFault, Rid, Throughput,
 };
-use partition::index::ComputedReader;
+use partition::index::{ComputedQueries, ComputedReader};
 use partition::keyspace::PartitionId;
 use partition::{ContainerShape, CurrentShape};
+use plan::query::Query;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -105,14 +107,16 @@ pub(crate) struct ContainerParts {
     pub(crate) database: Arc<Database>,
     pub(crate) definition: ContainerDefinition,
     pub(crate) stamp: CatalogStamp,
-    /// Parses the queries of its computed properties.
+    /// The queries of its computed properties, parsed once for each definition.
+    pub(crate) computed: ComputedQueries,
+    /// Parses such queries in definitions that partitions have stored.
     pub(crate) computed_reader: ComputedReader,
 }
 
 impl ContainerParts {
     /// The shape for partitions that follows from this definition.
     fn shape(&self, is_expiry_pending: bool) -> ContainerShape {
-        let mut shape = ContainerShape::new(&self.definition, self.computed_reader);
+        let mut shape = ContainerShape::with_queries(&self.definition, &self.computed, self.computed_reader);
         shape.change = self.stamp.change;
         shape.is_expiry_pending = is_expiry_pending;
         shape
@@ -120,12 +124,12 @@ impl ContainerParts {
 
     /// The computed properties that queries see.
     fn computed(&self) -> Result<Arc<[ComputedProperty]>, String> {
-        let read = |property: &model::policy::ComputedProperty| match (self.computed_reader)(&property.query)
-        {
-            Some(query) => Ok((property.name.clone(), query)),
+        let properties = self.definition.policies.computed.iter().zip(&*self.computed);
+        let query = |(property, query): (&PropertyDefinition, &Option<Query>)| match query {
+            Some(query) => Ok((property.name.clone(), query.clone())),
             None => Err(property.name.clone()),
         };
-        self.definition.policies.computed.iter().map(read).collect()
+        properties.map(query).collect()
     }
 }
 
@@ -137,7 +141,7 @@ pub struct Container {
     pub(crate) expiry_pending: bool,
     pub(crate) shape: Arc<CurrentShape>,
     pub(crate) map: Arc<PartitionMap>,
-    /// The computed properties with their queries, parsed once; or the name of one that could not be parsed.
+    /// The computed properties with their queries, or the name of one that could not be parsed.
     computed: Result<Arc<[ComputedProperty]>, String>,
     rid: Rid,
     derived: Derived,
@@ -151,11 +155,11 @@ impl Container {
 
     pub(crate) fn replaced(
         &self,
-        definition: ContainerDefinition,
+        (definition, computed): (ContainerDefinition, ComputedQueries),
         stamp: CatalogStamp,
         expiry_changed: bool,
     ) -> Container {
-        let parts = ContainerParts { definition, stamp, ..self.parts.clone() };
+        let parts = ContainerParts { definition, computed, stamp, ..self.parts.clone() };
         let pending = self.expiry_pending || expiry_changed;
         Container::assemble(parts, pending, Arc::clone(&self.shape), Arc::clone(&self.map))
     }

@@ -33,10 +33,12 @@ pub use users::User;
 use crate::authorisation::{Account, Action, AdminPass, CatalogPass, Principal, Reach, Resource, Sought};
 use crate::engine::Engine;
 use entries::ContainerParts;
+use model::policy::ComputedProperty;
 use model::{
-    ConflictFault, ContainerChange, ContainerDefinition, ContinuationFault, Etag, Fault, LimitFault,
-    MissingFault, PreconditionFault, RequestFault, Rid, Throughput,
+    ComputedRule, ConflictFault, ContainerChange, ContainerDefinition, ContinuationFault, DefinitionPart,
+    EncryptionRule, Etag, Fault, LimitFault, MissingFault, PreconditionFault, RequestFault, Rid, Throughput,
 };
+use partition::index::{ComputedQueries, parse_computed};
 use plan::Condition;
 use std::sync::Arc;
 
@@ -138,6 +140,7 @@ impl Engine {
         definition: ContainerDefinition,
         throughput: Option<Throughput>,
     ) -> Result<Arc<Container>, Fault> {
+        let computed = self.computed_queries(&definition.policies.computed)?;
         let mut change = self.catalog.begin(self).await?;
         let database = change.state.database(pass.resource.number()).ok_or(MissingFault::Owner)?;
         if change.state.find_container_by_name(&database, &definition.id).is_some() {
@@ -151,8 +154,14 @@ impl Engine {
         let stamp = change.stamp();
         let map = PartitionMap::initial(&definition.partition_key, count, stamp);
         let computed_reader = self.options.computed_reader;
-        let parts =
-            ContainerParts { number, database: Arc::clone(&database), definition, stamp, computed_reader };
+        let parts = ContainerParts {
+            number,
+            database: Arc::clone(&database),
+            definition,
+            stamp,
+            computed,
+            computed_reader,
+        };
         let container = Arc::new(Container::new(parts, false, map));
         change.put_new_container(&container).await?;
         // A container of a database with shared throughput has its own offer only if one is requested.
@@ -170,18 +179,29 @@ impl Engine {
         wanted: ContainerChange,
         condition: &Condition,
     ) -> Result<Arc<Container>, Fault> {
+        let computed = self.computed_queries(&wanted.wanted.policies.computed)?;
         let mut change = self.catalog.begin(self).await?;
         let current = change.state.container(pass.resource.number()).ok_or(MissingFault::Resource)?;
         check(condition, current.etag())?;
         let definition = wanted.applied(current.definition())?;
         let expiry_changed = definition.default_ttl != current.definition().default_ttl;
-        let replaced = Arc::new(current.replaced(definition, change.stamp(), expiry_changed));
+        let replaced = Arc::new(current.replaced((definition, computed), change.stamp(), expiry_changed));
         change.put_container(&replaced);
         change.commit().await?;
         if expiry_changed {
             self.jobs.wake();
         }
         Ok(replaced)
+    }
+
+    /// Parses the queries of computed properties, or refuses them.
+    fn computed_queries(&self, properties: &[ComputedProperty]) -> Result<ComputedQueries, RequestFault> {
+        let queries = parse_computed(properties, self.options.computed_reader);
+        match properties.iter().zip(&*queries).find(|(_, query)| query.is_none()) {
+            Some((property, _)) => Err(DefinitionPart::ComputedProperties
+                .violates(ComputedRule::Query { query: property.query.clone() })),
+            None => Ok(queries),
+        }
     }
 
     /// Deletes a container; its rows are deleted in the background.
@@ -258,10 +278,9 @@ fn check_encryption_keys(
     let paths = definition.policies.encryption.as_ref().map_or(&[][..], |policy| &policy.paths);
     let absent = |key: &str| state.shelves.encryption_keys.find_by_name(database.rid(), key).is_none();
     match paths.iter().find(|path| absent(&path.key_id)) {
-        Some(path) => Err(RequestFault::BadDefinition {
-            field: "clientEncryptionPolicy".to_owned(),
-            reason: format!("the database has no client encryption key \"{}\"", path.key_id),
-        }),
+        Some(path) => {
+            Err(DefinitionPart::ClientEncryption.violates(EncryptionRule::UnknownKey(path.key_id.clone())))
+        }
         None => Ok(()),
     }
 }

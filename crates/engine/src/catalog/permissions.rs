@@ -11,7 +11,8 @@ use crate::authorisation::{
 };
 use crate::engine::Engine;
 use model::{
-    ConflictFault, Fault, KeyComponent, MissingFault, PermissionDefinition, RequestFault, Rid, ScriptKind,
+    ConflictFault, DefinitionPart, DefinitionRule, Fault, KeyComponent, MissingFault, PermissionDefinition,
+    Rid, ScriptKind,
 };
 use plan::Condition;
 use std::sync::Arc;
@@ -140,11 +141,7 @@ fn resolved(state: &CatalogState, user: &User, wanted: WantedPermission<'_>) -> 
     let WantedPermission { definition, resource, key } = wanted;
     let database = state.find_database(resource.database).ok_or(MissingFault::Resource)?;
     if Some(database.resource.rid()) != user.rid().parent() {
-        return Err(RequestFault::BadDefinition {
-            field: "resource".to_owned(),
-            reason: "it is in another database than the user".to_owned(),
-        }
-        .into());
+        return Err(DefinitionPart::PermissionResource.violates(DefinitionRule::OtherDatabase).into());
     }
     let found = state.find_container(database.resource, resource.container).ok_or(MissingFault::Resource)?;
     let scope = match resource.part {

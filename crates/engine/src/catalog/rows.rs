@@ -21,7 +21,7 @@ use model::{
     ContainerDefinition, ContainerNumber, DatabaseNumber, DecodeFault, Decoder, EffectiveKey, EffectiveRange,
     Encoder, Fault, OfferNumber, PartitionOrdinal, ResourceNumber, Rid, StorageFault, Throughput,
 };
-use partition::index::ComputedReader;
+use partition::index::{ComputedReader, parse_computed};
 use std::sync::Arc;
 
 /// Versions of the rows, one for each kind. A row of another version is refused.
@@ -141,7 +141,8 @@ pub(crate) fn decode_container(
         let expiry_pending = input.flag("whether expiry is pending")?;
         let map_stamp = CatalogStamp::decode(input)?;
         let entries = input.list("partitions", decode_partition)?;
-        let parts = ContainerParts { number, database, definition, stamp, computed_reader };
+        let computed = parse_computed(&definition.policies.computed, computed_reader);
+        let parts = ContainerParts { number, database, definition, stamp, computed, computed_reader };
         Ok(Container::new(parts, expiry_pending, PartitionMap::new(entries, map_stamp)))
     };
     decode(row, CONTAINER_VERSION, fields)

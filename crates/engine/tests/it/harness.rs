@@ -102,6 +102,11 @@ pub(crate) struct Harness {
 
 pub(crate) const KEY: &[u8] = b"key of the tests";
 
+/// Parses the query of a computed property.
+pub(crate) fn lowered(text: &str) -> Option<plan::query::Query> {
+    sql::lower(&sql::parse(text).ok()?, &sql::Parameters::none()).ok()
+}
+
 impl Harness {
     pub(crate) async fn new() -> Harness {
         Harness::on(Store::memory(&SPACES, CommitMode::Thread), TestAmbient::new()).await

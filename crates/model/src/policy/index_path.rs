@@ -1,6 +1,6 @@
 //! Paths of an indexing policy: `/*`, `/name/?`, `/"quoted name"/[]/*`.
 
-use crate::{DecodeFault, Decoder, Encoder};
+use crate::{DecodeFault, Decoder, DefinitionPart, DefinitionRule, Encoder, PolicyPathError, RequestFault};
 use std::fmt;
 
 /// A path of an indexing policy.
@@ -43,35 +43,37 @@ impl PolicyPath {
         PolicyPath { segments, end: IndexEnd::Scalar, text: "/\"_etag\"/?".to_owned() }
     }
 
-    /// Parses a path, or returns what is wrong with it. `/` is an old form of `/*`.
-    pub fn parse(text: &str) -> Result<PolicyPath, String> {
+    /// Parses a path. `/` is an old form of `/*`.
+    pub fn parse(text: &str) -> Result<PolicyPath, RequestFault> {
         if text == "/" {
             return Ok(PolicyPath::root());
         }
-        let bad = |reason: &str| format!("the path \"{text}\" is invalid: {reason}");
+        let bad = |error| {
+            DefinitionPart::Indexing.violates(DefinitionRule::PolicyPath { path: text.to_owned(), error })
+        };
         let mut segments = Vec::new();
         let mut rest = text;
         loop {
-            rest = rest.strip_prefix('/').ok_or_else(|| bad("a '/' is missing"))?;
+            rest = rest.strip_prefix('/').ok_or_else(|| bad(PolicyPathError::MissingSlash))?;
             let end = match rest {
                 "*" => Some(IndexEnd::Below),
                 "?" => Some(IndexEnd::Scalar),
-                "" => return Err(bad("it must end with \"/?\" or \"/*\"")),
+                "" => return Err(bad(PolicyPathError::MissingEnd)),
                 _ => None,
             };
             match end {
                 Some(IndexEnd::Scalar) if segments.is_empty() => {
-                    return Err(bad("the root is no scalar, it must be \"/*\""));
+                    return Err(bad(PolicyPathError::ScalarRoot));
                 }
                 Some(end) => return Ok(PolicyPath { segments, end, text: text.to_owned() }),
                 None => {}
             }
-            let (segment, behind) = segment(rest).map_err(bad)?;
-            if behind.is_empty() {
-                return Err(bad("it must end with \"/?\" or \"/*\""));
+            let (segment, after) = segment(rest).map_err(bad)?;
+            if after.is_empty() {
+                return Err(bad(PolicyPathError::MissingEnd));
             }
             segments.push(segment);
-            rest = behind;
+            rest = after;
         }
     }
 
@@ -98,34 +100,34 @@ impl fmt::Display for PolicyPath {
 }
 
 /// The segment at the start of `text` and the rest.
-fn segment(text: &str) -> Result<(IndexSegment, &str), &'static str> {
+fn segment(text: &str) -> Result<(IndexSegment, &str), PolicyPathError> {
     if let Some(quoted) = text.strip_prefix('"') {
         return quoted_name(quoted);
     }
-    let (name, behind) = text.split_at(text.find('/').unwrap_or(text.len()));
+    let (name, after) = text.split_at(text.find('/').unwrap_or(text.len()));
     match name {
-        "" => Err("a name is empty"),
-        "[]" => Ok((IndexSegment::Elements, behind)),
-        "*" | "?" => Err("a wildcard stands at the end only"),
+        "" => Err(PolicyPathError::EmptyName),
+        "[]" => Ok((IndexSegment::Elements, after)),
+        "*" | "?" => Err(PolicyPathError::Wildcard),
         _ if name.chars().all(|character| character.is_alphanumeric() || character == '_') => {
-            Ok((IndexSegment::Name(name.to_owned()), behind))
+            Ok((IndexSegment::Name(name.to_owned()), after))
         }
-        _ => Err("a name with other characters than letters, digits and '_' must be in double quotes"),
+        _ => Err(PolicyPathError::Unquoted),
     }
 }
 
-fn quoted_name(text: &str) -> Result<(IndexSegment, &str), &'static str> {
+fn quoted_name(text: &str) -> Result<(IndexSegment, &str), PolicyPathError> {
     let mut name = String::new();
     let mut characters = text.chars();
     while let Some(character) = characters.next() {
         match character {
-            '"' if name.is_empty() => return Err("a name is empty"),
+            '"' if name.is_empty() => return Err(PolicyPathError::EmptyName),
             '"' => return Ok((IndexSegment::Name(name), characters.as_str())),
-            '\\' => name.push(characters.next().ok_or("a quote is not closed")?),
+            '\\' => name.push(characters.next().ok_or(PolicyPathError::UnclosedQuote)?),
             _ => name.push(character),
         }
     }
-    Err("a quote is not closed")
+    Err(PolicyPathError::UnclosedQuote)
 }
 
 impl PolicyPath {

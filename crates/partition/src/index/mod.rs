@@ -65,7 +65,7 @@ mod walk;
 pub use audit::{IndexFinding, unnamed_runs};
 pub use code::write_tuple_member;
 pub use columns::{Column, Columns};
-pub use computed::ComputedReader;
+pub use computed::{ComputedQueries, ComputedReader, parse_computed};
 pub use counts::{Counted, Detail};
 pub use documents::Documents;
 pub use lookup::{Lookup, ValueTest, Verdict};

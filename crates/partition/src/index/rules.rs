@@ -5,7 +5,7 @@
 //! document with any value at it. A computed property is indexed only if the policy names it; `/*` covers stored
 //! properties only. Knows nothing of terms or pieces.
 
-use crate::index::computed::{ComputedReader, IndexableProperty, indexable};
+use crate::index::computed::{ComputedReader, IndexableProperty, indexable, parse_computed};
 use crate::index::manifest::Fingerprint;
 use crate::index::path::{IndexPath, IndexStep, PATH_BYTES_MAX};
 use crate::index::spatial;
@@ -15,6 +15,7 @@ use model::policy::{
 };
 use model::{Decoder, Encoder};
 use plan::SYSTEM_PROPERTIES;
+use plan::query::Query;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 
@@ -76,17 +77,18 @@ const ROOT: usize = 0;
 const UNMATCHED: PolicyCursor = PolicyCursor { node: None, below: false };
 
 impl Rules {
-    /// The rules of a policy. Of the computed properties, parsed by `reader`, those that it names are used.
+    /// The rules of a policy. Of the computed properties, those that it names are used. `reader` parses those of stored
+    /// definitions.
     pub(crate) fn of(
         policy: &IndexingPolicy,
-        computed: &[ComputedProperty],
+        (computed, queries): (&[ComputedProperty], &[Option<Query>]),
         reader: ComputedReader,
     ) -> Rules {
         let mut definition = Encoder::default();
         policy.encode(&mut definition);
         definition.list(computed, |out, property| property.encode(out));
         let definition = definition.finish().into();
-        Rules { definition, computed_reader: reader, ..Rules::new(policy, indexable(computed, reader)) }
+        Rules { definition, computed_reader: reader, ..Rules::new(policy, indexable(computed, queries)) }
     }
 
     /// The rules of an index, from the definition that is stored with it. Returns `None` if they would not produce the
@@ -96,7 +98,8 @@ impl Rules {
         let policy = IndexingPolicy::decode(&mut input).ok()?;
         let computed = input.list("computed properties", ComputedProperty::decode).ok()?;
         input.finish().ok()?;
-        Some(Rules::of(&policy, &computed, self.computed_reader))
+        let queries = parse_computed(&computed, self.computed_reader);
+        Some(Rules::of(&policy, (&computed, &queries), self.computed_reader))
             .filter(|rules| rules.fingerprint == fingerprint)
     }
 

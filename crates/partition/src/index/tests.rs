@@ -232,7 +232,7 @@ impl Case {
     async fn new(seed: u64) -> Case {
         let mut random = Random(seed);
         let (policy, indexing) = NaivePolicy::random(&mut random);
-        let rules = Arc::new(Rules::of(&indexing, &[], |_| None));
+        let rules = Arc::new(Rules::of(&indexing, (&[], &[]), |_| None));
         let options = IndexOptions {
             inline_documents_max: 10 + random.below(60),
             flush_documents: 20 + random.below(60),
