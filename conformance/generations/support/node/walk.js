@@ -12,6 +12,9 @@ const DATA = JSON.parse(fs.readFileSync(path.join(__dirname, "../../walk.json"),
 const KEY = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
 const SYSTEM = ["_rid", "_self", "_etag", "_ts", "_attachments"];
 
+// Most characters of an unexpected error that are shown; some hold whole requests.
+const SHOWN_MAX = 1000;
+
 let passed = 0;
 
 /** Counts a right answer; a wrong one ends the program. */
@@ -69,7 +72,8 @@ function finish(failed = 0) {
 /** Runs the walk-through. An error that no check expects is a failed check, also one thrown outside of a callback. */
 function run(through) {
   const failedBy = (error) => {
-    console.log(`FAILED after ${passed} checks: ${util.inspect(error)}`);
+    const shown = util.inspect(error, { breakLength: Infinity }).replace(/\s+/g, " ").slice(0, SHOWN_MAX);
+    console.log(`FAILED after ${passed} checks: ${shown}`);
     finish(1);
   };
   process.on("uncaughtException", failedBy);
