@@ -4,7 +4,7 @@
 //! returned twice, and no document that exists throughout is missed. The continuation contains the key of the last
 //! document read and survives restarts.
 
-use crate::access::{FeedPass, Reach};
+use crate::authorisation::{FeedPass, Reach};
 use crate::catalog::Container;
 use crate::continuation::{self, Continuation};
 use crate::engine::Engine;

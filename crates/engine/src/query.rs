@@ -2,7 +2,7 @@
 //!
 //! Does not know query text: an API lowers its language to [`plan::query::Query`].
 
-use crate::access::{Principal, QueryPass};
+use crate::authorisation::{Principal, QueryPass};
 use crate::catalog::Container;
 use crate::continuation::{self, Continuation, Opened};
 use crate::engine::Engine;
@@ -95,8 +95,8 @@ impl Engine {
             memory: Arc::clone(&self.query_memory),
             parts: Vec::new(),
         };
-        let asked = Asked { scope: &pass.scope, session: &request.session, size };
-        let page = self.page(&pass, &asked, page).await.inspect_err(refuse)?;
+        let query_scope = QueryScope { scope: &pass.scope, session: &request.session, size };
+        let page = self.page(&pass, &query_scope, page).await.inspect_err(refuse)?;
         spent.add(&page.metrics);
         let metrics = QueryMetrics { rows: page.metrics.rows, bytes: page.metrics.bytes, ..spent };
         let seal = |resume: Resume| {
@@ -180,15 +180,15 @@ impl Engine {
     async fn page(
         &self,
         pass: &QueryPass<'_>,
-        asked: &Asked<'_>,
+        query_scope: &QueryScope<'_>,
         mut request: PageRequest,
     ) -> Result<Page, Fault> {
         let mut attempts = Attempts::default();
         loop {
-            request.parts = self.parts(pass.container, asked).await?;
+            request.parts = self.parts(pass.container, query_scope).await?;
             let shared = Arc::new(request);
             let begin = |meter| exec::page(Arc::clone(&shared), Arc::clone(&self.ambient), meter);
-            let page = self.isolation.run(pass.principal, asked.size, begin).await;
+            let page = self.isolation.run(pass.principal, query_scope.size, begin).await;
             if page.is_ok() || !attempts.again(shared.parts.iter().filter_map(|part| part.source.live())) {
                 return page;
             }
@@ -238,8 +238,8 @@ impl Engine {
             memory: Arc::clone(&self.query_memory),
             parts: Vec::new(),
         };
-        let asked = Asked { scope, session: &[], size: Size::of_text(request.text_bytes) };
-        let page = self.page(pass, &asked, page).await?;
+        let query_scope = QueryScope { scope, session: &[], size: Size::of_text(request.text_bytes) };
+        let page = self.page(pass, &query_scope, page).await?;
         spent.add(&page.metrics);
         Ok(page.rows.into_iter().next().and_then(|row| match row {
             QueryRow::Value(value) => Some(value),
@@ -250,21 +250,23 @@ impl Engine {
     /// How a query is executed, as text.
     pub async fn explain(&self, pass: QueryPass<'_>, request: &QueryRequest) -> Result<String, Fault> {
         let program = self.program(&pass, request).await?;
-        let asked = Asked { scope: &pass.scope, session: &[], size: Size::of_text(request.text_bytes) };
-        let parts: Arc<[Part]> = self.parts(pass.container, &asked).await?.into();
+        let query_scope =
+            QueryScope { scope: &pass.scope, session: &[], size: Size::of_text(request.text_bytes) };
+        let parts: Arc<[Part]> = self.parts(pass.container, &query_scope).await?.into();
         let items_max = request.items_max;
         let begin = |meter| {
             let (program, parts) = (Arc::clone(&program), Arc::clone(&parts));
             async move { exec::explain(&program, &parts, items_max, meter).await }
         };
-        self.isolation.run(pass.principal, asked.size, begin).await
+        self.isolation.run(pass.principal, query_scope.size, begin).await
     }
 
     /// Which indexes a query uses, and which might help it.
     pub async fn index_use(&self, pass: &QueryPass<'_>, request: &QueryRequest) -> Result<IndexUse, Fault> {
         let program = self.program(pass, request).await?;
-        let asked = Asked { scope: &pass.scope, session: &[], size: Size::of_text(request.text_bytes) };
-        let parts: Arc<[Part]> = self.parts(pass.container, &asked).await?.into();
+        let query_scope =
+            QueryScope { scope: &pass.scope, session: &[], size: Size::of_text(request.text_bytes) };
+        let parts: Arc<[Part]> = self.parts(pass.container, &query_scope).await?.into();
         let definition = pass.container.definition();
         let indexing = Arc::new(definition.policies.indexing.clone());
         let key: Arc<[PropertyPath]> = definition.partition_key.paths().into();
@@ -273,7 +275,7 @@ impl Engine {
             let (indexing, key) = (Arc::clone(&indexing), Arc::clone(&key));
             async move { exec::index_use(&program, &parts, &indexing, &key, meter).await }
         };
-        self.isolation.run(pass.principal, asked.size, begin).await
+        self.isolation.run(pass.principal, query_scope.size, begin).await
     }
 
     async fn program(&self, pass: &QueryPass<'_>, request: &QueryRequest) -> Result<Arc<Program>, Fault> {
@@ -296,16 +298,16 @@ impl Engine {
     }
 
     /// The partitions of a scope by the newest map, and the part of each that is read.
-    async fn parts(&self, container: &Container, asked: &Asked<'_>) -> Result<Vec<Part>, Fault> {
-        let (hashes, keys) = match asked.scope {
+    async fn parts(&self, container: &Container, query_scope: &QueryScope<'_>) -> Result<Vec<Part>, Fault> {
+        let (hashes, keys) = match query_scope.scope {
             // Whole partitions; the keys of each are computed once.
             Scope::Container => (EffectiveRange::full(), None),
             Scope::Key(_) | Scope::Range(..) | Scope::Hashes(_) => {
-                let (hashes, keys) = bounds(container, asked.scope)?;
+                let (hashes, keys) = bounds(container, query_scope.scope)?;
                 (hashes, Some(keys))
             }
         };
-        let is_logical = match asked.scope {
+        let is_logical = match query_scope.scope {
             Scope::Key(key) => container.definition().partition_key.is_complete(key),
             Scope::Container | Scope::Range(..) | Scope::Hashes(_) => false,
         };
@@ -331,7 +333,7 @@ impl Engine {
             slots.push(Arc::clone(slot));
             scopes.push(scope);
         }
-        let routed = self.routed_all(container, &slots, asked.session).await?;
+        let routed = self.routed_all(container, &slots, query_scope.session).await?;
         let parts = routed.into_iter().zip(scopes).zip(&slots);
         let part = |((routed, (keys, scope)), slot): ((Routed, _), &Arc<PartitionSlot>)| Part {
             source: PartSource::Live(routed.partition),
@@ -351,8 +353,8 @@ fn record_refused(pass: &QueryPass<'_>, fault: &Fault) {
     }
 }
 
-/// Where a query is asked, and by whom it was asked before.
-struct Asked<'a> {
+/// The scope of a query, the session tokens of its client and the size of its text.
+struct QueryScope<'a> {
     scope: &'a Scope,
     session: &'a [SessionToken],
     size: Size,

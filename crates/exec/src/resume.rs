@@ -97,7 +97,7 @@ impl After {
 
     /// The exact position, resolved by the named rows that still exist; `found` returns the positions that were found
     /// again.
-    pub(crate) fn settled(self, found: impl Fn(&Anchor) -> Option<Vec<u8>>) -> Vec<u8> {
+    pub(crate) fn resolved(self, found: impl Fn(&Anchor) -> Option<Vec<u8>>) -> Vec<u8> {
         match self {
             After::Position(position) => position,
             After::Cut { beginning, anchors } => {
@@ -225,12 +225,12 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_position_is_settled_by_the_last_row_that_is_still_there() {
+    fn a_cut_position_is_resolved_by_the_last_row_that_is_still_there() {
         let positions: Vec<Vec<u8>> = (0..20u8).map(|last| [&[7; 5000][..], &[last; 12]].concat()).collect();
         let after = After::last_of(&positions);
         let find = |lost: &[usize]| {
             let there: Vec<_> = positions.iter().enumerate().filter(|(at, _)| !lost.contains(at)).collect();
-            after.clone().settled(|anchor| {
+            after.clone().resolved(|anchor| {
                 there
                     .iter()
                     .find(|(_, position)| Anchor::of(position) == *anchor)

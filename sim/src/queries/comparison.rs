@@ -20,7 +20,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use kv::{CommitMode, Store};
 use model::{Ambient, Fault, PartitionOrdinal, Throughput};
 use partition::keyspace::SPACES;
-use plan::{Condition, Item as NewItem, Mutation, Operation, Outcome, StoredDocument, Target};
+use plan::{Condition, DocumentOperation, Item as NewItem, Mutation, Outcome, StoredDocument, Target};
 use serde_json::{Map, Value as Json};
 use sha2::Sha256;
 use std::collections::BTreeMap;
@@ -218,11 +218,11 @@ impl Comparison {
         let describe = |fault: Fault| format!("a write was refused: {fault}");
         let definition = &self.container.definition().partition_key;
         let key = definition.key(vec![key.into()]).map_err(|fault| describe(fault.into()))?;
-        let keyed = Keyed::new(&self.container, Some(key), Operation::Write(mutation));
+        let keyed = Keyed::new(&self.container, Some(key), DocumentOperation::Write(mutation));
         let keyed = keyed.map_err(|fault| describe(fault.into()))?;
         let pass = self.engine.access().write(&self.principal, keyed);
-        let receipt =
-            self.engine.write(pass.map_err(|fault| describe(fault.into()))?).await.map_err(describe)?;
+        let written = self.engine.write(pass.map_err(|fault| describe(fault.into()))?).await;
+        let receipt = written.map_err(|refusal| describe(refusal.fault))?;
         Ok(match receipt.outcome {
             Outcome::Created(stored) | Outcome::Replaced(stored) => Some(stored),
             Outcome::Deleted | Outcome::Read(_) | Outcome::NotModified(_) | Outcome::Nothing => None,

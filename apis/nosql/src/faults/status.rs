@@ -17,6 +17,9 @@ pub(crate) fn wire(fault: &NosqlFault) -> (StatusCode, u32, &'static str) {
         NosqlFault::Core(fault) => core(fault),
         NosqlFault::Route(RouteFault::Path { .. }) => (StatusCode::NOT_FOUND, 0),
         NosqlFault::Route(RouteFault::Verb { .. }) => (StatusCode::METHOD_NOT_ALLOWED, 0),
+        NosqlFault::Route(RouteFault::DirectMode | RouteFault::OfferLink { .. }) => {
+            (StatusCode::BAD_REQUEST, 0)
+        }
         NosqlFault::Credential(
             CredentialFault::Missing
             | CredentialFault::Malformed { .. }
@@ -31,6 +34,7 @@ pub(crate) fn wire(fault: &NosqlFault) -> (StatusCode, u32, &'static str) {
         NosqlFault::Wire(
             WireFault::Json { .. }
             | WireFault::Body { .. }
+            | WireFault::Definition { .. }
             | WireFault::Header { .. }
             | WireFault::PartitionKey { .. }
             | WireFault::SessionToken { .. }
@@ -81,14 +85,13 @@ fn core(fault: &Fault) -> (StatusCode, u32) {
 /// One of the substatuses makes a client read the container again and retry.
 fn request_substatus(fault: &RequestFault) -> u32 {
     match fault {
-        RequestFault::PartitionKeyMismatch => 1001,
+        RequestFault::PartitionKeyMismatch | RequestFault::PartitionKeyLength { .. } => 1001,
         RequestFault::BadProperty { .. }
         | RequestFault::BadName { .. }
         | RequestFault::BadDefinition { .. }
         | RequestFault::ManualThroughput { .. }
         | RequestFault::AutoscaleThroughput { .. }
         | RequestFault::BadPartitionKeyValue { .. }
-        | RequestFault::PartitionKeyLength { .. }
         | RequestFault::PartitionKeyTooLong { .. }
         | RequestFault::PartitionKeyRequired
         | RequestFault::ImmutableProperty { .. }

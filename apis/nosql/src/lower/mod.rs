@@ -8,8 +8,8 @@ mod condition;
 mod texts;
 
 pub(crate) use advice::advice;
-pub(crate) use computed::check_computed_properties;
 pub use computed::read_computed_property;
+pub(crate) use computed::{check_computed_query, first_fault};
 pub(crate) use condition::condition;
 pub(crate) use texts::TextCache;
 
@@ -184,7 +184,7 @@ mod tests {
     fn faults_keep_code_and_place() {
         let fault = read(r#"{"query":"SELECT BADFUNC(1)"}"#).unwrap().lower(&TextCache::new()).unwrap_err();
         let NosqlFault::Query(NosqlQueryFault::Text(faults)) = fault else { panic!("{fault:?}") };
-        let sql::SqlFault { kind, place } = &faults.0[0];
-        assert_eq!((crate::faults::code(kind), place.start, place.end), ("SC2005", 7, 14));
+        let sql::SqlFault { kind, span } = &faults.0[0];
+        assert_eq!((crate::faults::code(kind), span.start, span.end), ("SC2005", 7, 14));
     }
 }
