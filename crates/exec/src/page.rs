@@ -342,7 +342,7 @@ impl PageExecution {
                 return Ok(true);
             };
             if self.assembly.is_full() {
-                return Ok(false);
+                return self.is_exhausted(layer, &mut merge).await;
             }
             if let Some(row) = stream.pop() {
                 self.assembly.push(row);
@@ -368,6 +368,22 @@ impl PageExecution {
             };
             if let Some(place) = self.position_if_late(stream, &begun_at) {
                 self.assembly.reach(place);
+                return Ok(false);
+            }
+            self.seen.extend(stream.fill(&self.task, layer, limits, &mut self.metrics).await?);
+            merge.first_changed();
+        }
+    }
+
+    /// Whether the indexes that lead the streams of a full page have no further document, so that the page is the last
+    /// one. Nothing is read for that: a document that is left may still have no row.
+    async fn is_exhausted(&mut self, layer: &Layer, merge: &mut StreamMerge) -> Result<bool, Fault> {
+        let limits = FillLimits { rows: 1, bytes: 1, documents: 1 };
+        loop {
+            let Some(stream) = merge.first() else {
+                return Ok(true);
+            };
+            if !stream.is_led_by_index() || stream.has_found_document() || self.task.is_time_up() {
                 return Ok(false);
             }
             self.seen.extend(stream.fill(&self.task, layer, limits, &mut self.metrics).await?);

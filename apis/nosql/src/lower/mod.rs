@@ -65,6 +65,11 @@ impl QueryText {
         Ok(QueryText { text: text.to_owned(), parameters, resume })
     }
 
+    /// The same query for a plan: clients ask for plans before parameters have values.
+    pub(crate) fn without_values(self) -> QueryText {
+        QueryText { parameters: self.parameters.or_undefined(), ..self }
+    }
+
     /// Lowers the query, starting at its resume position.
     pub(crate) fn lower(&self, texts: &TextCache) -> Result<LoweredQuery, NosqlFault> {
         let (tree, whole) = self.tree_and_query(texts)?;

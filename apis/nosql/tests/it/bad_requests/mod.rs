@@ -155,7 +155,7 @@ fn good_small_requests() -> Vec<Good> {
 /// Queries over items and over all lists.
 fn good_queries() -> Vec<Good> {
     let body = json!({
-        "query": "SELECT * FROM c WHERE c.n = @n ORDER BY c.n OFFSET 0 LIMIT 5",
+        "query": "SELECT * FROM c WHERE c.n = @n ORDER BY c.n OFFSET 0 LIMIT @n",
         "parameters": [{ "name": "@n", "value": 1 }],
     });
     let query = |path: &str| Call::post(path).header("x-ms-documentdb-isquery", "true").json(&body);
