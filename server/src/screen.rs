@@ -55,7 +55,10 @@ impl Screen<'_> {
         writeln!(out, "  health       http://{nosql}/health/ready    metrics http://{nosql}/metrics")?;
         writeln!(out, "  data         {data}")?;
         writeln!(out)?;
-        writeln!(out, "  next: point an Azure Cosmos DB SDK at the connection string above. Ctrl-C stops.")
+        writeln!(
+            out,
+            "  next: point an Azure Cosmos DB SDK in gateway mode at the connection string above. Ctrl-C stops."
+        )
     }
 
     /// Keys are never printed here: this screen ends up in logs.

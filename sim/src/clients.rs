@@ -6,9 +6,11 @@ use crate::history::{Seen, Stored};
 use crate::naive::{Body, Edit, Precondition, Selector, Step};
 use crate::scenario::Scope;
 use crate::world::{CheckFailure, partition_key};
-use engine::{Container, DocumentAddress, Engine, FeedPage, FeedRequest, Keyed, Principal, ReadOptions};
+use engine::{
+    AfterRefusal, Container, DocumentAddress, Engine, FeedPage, FeedRequest, Keyed, Principal, ReadOptions,
+};
 use model::{DocumentNumber, Fault, PartitionKey, PartitionOrdinal};
-use plan::{Condition, Item, Mutation, Operation, Outcome, Rename, Returned, StoredDocument, Target};
+use plan::{Condition, DocumentOperation, Item, Mutation, Outcome, Rename, Returned, StoredDocument, Target};
 use serde_json::{Value as Json, json};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -175,8 +177,8 @@ impl Clients {
         let record = self.invoke(lane, self.event(), Call::Steps { key, steps });
         let key = partition_key(&self.container, key);
         let outcome = match operation(&step) {
-            Ok(Operation::Read { target, condition }) => self.read(key, target, condition).await,
-            Ok(Operation::Write(mutation)) => self.write(key, mutation).await,
+            Ok(DocumentOperation::Read { target, condition }) => self.read(key, target, condition).await,
+            Ok(DocumentOperation::Write(mutation)) => self.write(key, mutation).await,
             Err(fault) => Err(fault),
         };
         let seen = outcome.and_then(|outcome| seen_of(&outcome));
@@ -188,14 +190,14 @@ impl Clients {
         let address = DocumentAddress { key, target };
         let pass = self.engine.access().read_document(&self.principal, &self.container, address)?;
         let options = ReadOptions { condition, session: Vec::new() };
-        let receipt = self.engine.read(pass, &options).await?;
+        let receipt = self.engine.read(pass, &options).await.map_err(|refusal| refusal.fault)?;
         Ok(receipt.outcome)
     }
 
     async fn write(&self, key: PartitionKey, mutation: Mutation) -> Result<Outcome, Fault> {
-        let keyed = Keyed::new(&self.container, Some(key), Operation::Write(mutation))?;
+        let keyed = Keyed::new(&self.container, Some(key), DocumentOperation::Write(mutation))?;
         let pass = self.engine.access().write(&self.principal, keyed)?;
-        let receipt = self.engine.write(pass).await?;
+        let receipt = self.engine.write(pass).await.map_err(|refusal| refusal.fault)?;
         Ok(receipt.outcome)
     }
 
@@ -207,7 +209,7 @@ impl Clients {
             let operations = operations.map_err(|fault| (0, fault))?;
             let pass = self.engine.access().batch(&self.principal, &self.container, key, operations);
             let pass = pass.map_err(|fault| (0, fault.into()))?;
-            let receipt = self.engine.batch(pass, Returned::All).await;
+            let receipt = self.engine.batch(pass, Returned::All, &[]).await;
             let receipt = receipt.map_err(|fault| (0, fault))?;
             let steps = receipt.result.map_err(|refusal| (refusal.index, refusal.fault))?;
             let seen = steps.iter().map(|step| seen_of(&step.outcome));
@@ -230,7 +232,7 @@ impl Clients {
             let steps = vec![step];
             records.push(self.invoke(lane, invoked, Call::Steps { key, steps }));
         }
-        let results = self.engine.bulk(operations, Returned::All).await;
+        let results = self.engine.bulk(operations, Returned::All, AfterRefusal::Continue).await.results;
         let answered = self.event();
         for (record, result) in records.into_iter().zip(results) {
             let seen = result.and_then(|receipt| seen_of(&receipt.outcome));
@@ -257,7 +259,7 @@ impl Clients {
         match &page {
             Ok(page) => {
                 let open = |continuation| OpenFeed { scope, continuation };
-                *feed = page.continuation.clone().map(open);
+                *feed = page.continuation.clone().map(|next| open(next.text));
             }
             Err(Fault::Request(_)) => *feed = None,
             Err(_) => {}
@@ -279,8 +281,8 @@ fn seen_of(outcome: &Outcome) -> Result<Seen, Fault> {
 }
 
 /// Converts a step into the product's type.
-fn operation(step: &Step) -> Result<Operation, Fault> {
-    Ok(Operation::Write(match step {
+fn operation(step: &Step) -> Result<DocumentOperation, Fault> {
+    Ok(DocumentOperation::Write(match step {
         Step::Create { body } => Mutation::Create { item: item(body)?, condition: Condition::None },
         Step::Upsert { body, precondition } => {
             Mutation::Upsert { item: item(body)?, condition: condition(precondition) }
@@ -297,7 +299,10 @@ fn operation(step: &Step) -> Result<Operation, Fault> {
             Mutation::Delete { target: target(selector)?, condition: condition(precondition) }
         }
         Step::Read { selector, precondition } => {
-            return Ok(Operation::Read { target: target(selector)?, condition: condition(precondition) });
+            return Ok(DocumentOperation::Read {
+                target: target(selector)?,
+                condition: condition(precondition),
+            });
         }
     }))
 }

@@ -13,7 +13,8 @@ use model::ScriptKind;
 use std::borrow::Cow;
 use table::{IDS_MAX, ROUTES};
 
-/// The decoded segments of a path, without a trailing slash.
+/// The decoded segments of a path, without leading and trailing slashes. Many clients join an endpoint that ends with a
+/// slash and a path that begins with one.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Path<'a> {
     segments: Vec<Cow<'a, str>>,
@@ -25,7 +26,7 @@ const SEGMENTS_MAX: usize = 8;
 impl<'a> Path<'a> {
     /// Splits and decodes the path of a URL. A path that cannot be decoded names no resource.
     pub(crate) fn parse(path: &'a str) -> Result<Path<'a>, RouteFault> {
-        let inner = path.strip_prefix('/').unwrap_or(path);
+        let inner = path.trim_start_matches('/');
         let inner = inner.strip_suffix('/').unwrap_or(inner);
         if inner.is_empty() {
             return Ok(Path { segments: Vec::new() });
@@ -166,7 +167,17 @@ pub(crate) fn operation<'a>(verb: &Method, path: &'a Path<'_>) -> Result<Operati
         let (_, make) = allowed.ok_or_else(|| RouteFault::Verb { verb: verb.to_string() })?;
         return Ok(make(ids));
     }
-    Err(RouteFault::Path { path: segments.join("/") })
+    Err(unknown(segments))
+}
+
+/// The fault of a path that is not in the table.
+fn unknown(segments: &[Cow<'_, str>]) -> RouteFault {
+    let path = segments.join("/");
+    match segments.first().map(AsRef::as_ref) {
+        Some("addresses") => RouteFault::DirectMode,
+        Some("offers") => RouteFault::OfferLink { path },
+        Some(_) | None => RouteFault::Path { path },
+    }
 }
 
 /// The ids of a path that matches `pattern`. An id is never empty.
@@ -199,11 +210,13 @@ mod tests {
     const CONTAINER: ContainerPath<'_> = ContainerPath { database: "d", container: "c" };
 
     #[test]
-    fn paths_are_found_with_and_without_the_last_slash() {
+    fn paths_are_found_with_any_slashes_at_their_ends() {
         check(Method::GET, "/", Operation::ReadAccount);
         check(Method::GET, "", Operation::ReadAccount);
         check(Method::POST, "/dbs", Operation::CreateDatabase);
         check(Method::POST, "/dbs/", Operation::CreateDatabase);
+        check(Method::POST, "//dbs/", Operation::CreateDatabase);
+        check(Method::GET, "///", Operation::ReadAccount);
         check(Method::GET, "/dbs/d/colls/c/docs/", Operation::ListDocuments(CONTAINER));
         check(Method::GET, "/dbs/d/colls/c/pkranges", Operation::ListRanges(CONTAINER));
         check(
@@ -226,9 +239,7 @@ mod tests {
 
     #[test]
     fn other_paths_and_verbs_are_refused() {
-        for path in
-            ["/x", "///", "/dbs//colls", "//dbs", "/dbs/d/", "/dbs/d/colls/c/docs/i/attachments", "/DBS"]
-        {
+        for path in ["/x", "/dbs//colls", "/dbs/d/", "/dbs/d/colls/c/docs/i/attachments", "/DBS"] {
             let parsed = Path::parse(path).unwrap();
             let found = operation(&Method::GET, &parsed);
             assert_eq!(found.is_ok(), path == "/dbs/d/", "{path}");
@@ -236,6 +247,12 @@ mod tests {
         for path in ["/dbs/%", "/dbs/%4", "/dbs/%zz", "/dbs/%ff", "/a/b/c/d/e/f/g/h/i"] {
             assert!(Path::parse(path).is_err(), "{path}");
         }
+        let refused = |path: &str| operation(&Method::GET, &Path::parse(path).unwrap()).unwrap_err();
+        assert_eq!(refused("//addresses/"), RouteFault::DirectMode);
+        assert_eq!(
+            refused("/offers/offers/x/"),
+            RouteFault::OfferLink { path: "offers/offers/x".to_owned() }
+        );
         let database = Path::parse("/dbs/d").unwrap();
         let verb = "PUT".to_owned();
         assert_eq!(operation(&Method::PUT, &database), Err(RouteFault::Verb { verb }));

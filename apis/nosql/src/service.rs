@@ -25,7 +25,7 @@ use hyper::body::Body;
 use model::{Fault, LimitFault, StorageFault};
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Largest URL and headers of a request in bytes.
 const HEADER_BYTES_MAX: usize = 32 * 1024;
@@ -84,6 +84,7 @@ impl NosqlApi {
     where
         B: Body<Data = Bytes>,
     {
+        let started = Instant::now();
         let (parts, body) = request.into_parts();
         let cors = self.options.cors.as_ref();
         if let Some(answer) = cors.and_then(|cors| cors.preflight(&parts)) {
@@ -103,7 +104,7 @@ impl NosqlApi {
                 reply
             }
         };
-        let mut response = reply.into_response(&activity, parts.version);
+        let mut response = reply.into_response(&activity, started.elapsed(), parts.version);
         if let Some(cors) = cors {
             cors.mark(&parts.headers, response.headers_mut());
         }

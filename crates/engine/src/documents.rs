@@ -1,6 +1,6 @@
 //! Documents: single operations, batches, bulk, and the deletion of a logical partition.
 
-use crate::access::{Action, BatchPass, DocumentPass, LogicalPartitionPass, Reach, WritePass};
+use crate::authorisation::{Action, BatchPass, DocumentPass, LogicalPartitionPass, Reach, WritePass};
 use crate::catalog::Container;
 use crate::engine::Engine;
 use crate::join::join_all;
@@ -8,7 +8,7 @@ use crate::router::RefusedStep;
 use model::limits::BATCH_ANSWER_BYTES_MAX;
 use model::{Charge, DocumentNumber, Fault, LimitFault, PartitionKey, RequestFault, SessionToken};
 use partition::{RecordScan, keyspace};
-use plan::{Condition, LogicalKey, Mutation, Operation, Outcome, Returned, Target};
+use plan::{Condition, DocumentOperation, LogicalKey, Mutation, Outcome, Returned, Target};
 
 /// Documents that one step of deleting a logical partition deletes.
 const DELETE_AT_A_TIME: usize = 100;
@@ -40,7 +40,7 @@ impl DocumentAddress {
 pub struct Keyed<'a> {
     container: &'a Container,
     key: PartitionKey,
-    operation: Operation,
+    operation: DocumentOperation,
 }
 
 /// Options of a read.
@@ -63,6 +63,22 @@ pub struct ReadReceipt {
     pub charge: Charge,
 }
 
+/// A refused operation on one document.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RefusedDocument {
+    /// The reason.
+    pub fault: Fault,
+    /// The client's new session token, if the partition refused: the refusal is based on a state of it.
+    pub session: Option<SessionToken>,
+}
+
+impl<F: Into<Fault>> From<F> for RefusedDocument {
+    /// A refusal before the partition was asked.
+    fn from(fault: F) -> RefusedDocument {
+        RefusedDocument { fault: fault.into(), session: None }
+    }
+}
+
 /// The result of a change.
 #[derive(Clone, Debug)]
 pub struct WriteReceipt {
@@ -83,6 +99,39 @@ pub struct StepReceipt {
     pub charge: Charge,
 }
 
+/// Whether the operations of a bulk that follow a refused one are performed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterRefusal {
+    /// They are.
+    Continue,
+    /// They are not, so each operation waits for the one before it.
+    Stop,
+}
+
+/// The result of a bulk.
+#[derive(Clone, Debug)]
+pub struct BulkReceipt {
+    /// The client's new session tokens, one for each partition that was asked.
+    pub sessions: Vec<SessionToken>,
+    /// The operations that were performed or refused, in order; those after a stop are absent.
+    pub results: Vec<Result<StepReceipt, Fault>>,
+}
+
+impl BulkReceipt {
+    fn add(&mut self, step: Result<(StepReceipt, SessionToken), RefusedDocument>) {
+        let (result, session) = match step {
+            Ok((receipt, session)) => (Ok(receipt), Some(session)),
+            Err(RefusedDocument { fault, session }) => (Err(fault), session),
+        };
+        self.results.push(result);
+        let Some(session) = session else { return };
+        match self.sessions.iter_mut().find(|seen| seen.ordinal == session.ordinal) {
+            Some(seen) => seen.lsn = seen.lsn.max(session.lsn),
+            None => self.sessions.push(session),
+        }
+    }
+}
+
 /// The result of a batch.
 #[derive(Clone, Debug)]
 pub struct BatchReceipt {
@@ -96,7 +145,11 @@ pub struct BatchReceipt {
 
 impl Engine {
     /// Reads a document.
-    pub async fn read(&self, pass: DocumentPass<'_>, options: &ReadOptions) -> Result<ReadReceipt, Fault> {
+    pub async fn read(
+        &self,
+        pass: DocumentPass<'_>,
+        options: &ReadOptions,
+    ) -> Result<ReadReceipt, RefusedDocument> {
         let DocumentPass { container, address: DocumentAddress { key, target } } = pass;
         let key = self.logical_key(container, key)?;
         let read = self.read_at(container, &key, &options.session, &target, &options.condition);
@@ -105,23 +158,31 @@ impl Engine {
     }
 
     /// Changes a document.
-    pub async fn write(&self, pass: WritePass<'_>) -> Result<WriteReceipt, Fault> {
+    pub async fn write(&self, pass: WritePass<'_>) -> Result<WriteReceipt, RefusedDocument> {
         let Keyed { container, key, operation } = pass.keyed;
         let key = self.logical_key(container, key)?;
         let (executed, routed) = self.execute_at(container, key, vec![operation], Returned::All).await?;
-        let mut executed = executed.map_err(|refusal| refusal.fault)?;
+        let mut executed = executed.map_err(|refusal| routed.refused(refusal.fault))?;
         let (outcome, charge) = executed.outcomes.pop().ok_or_else(no_outcome)?;
         Ok(WriteReceipt { outcome, session: routed.session_token(executed.lsn), charge })
     }
 
-    /// Performs all operations in one commit, or none.
-    pub async fn batch(&self, pass: BatchPass<'_>, returned: Returned) -> Result<BatchReceipt, Fault> {
+    /// Performs all operations in one commit, or none. A batch that reads gives the client's session tokens.
+    pub async fn batch(
+        &self,
+        pass: BatchPass<'_>,
+        returned: Returned,
+        session: &[SessionToken],
+    ) -> Result<BatchReceipt, Fault> {
         let BatchPass { container, key, operations } = pass;
         let disagreement = operations.iter().enumerate().find_map(|(index, operation)| {
             let fault = agreed_key(container, Some(key.clone()), operation).err()?;
             Some(RefusedStep { index, fault: fault.into(), charge: Charge::MINIMUM })
         });
         let key = self.logical_key(container, key)?;
+        if !session.is_empty() {
+            self.owner_of(container, &key.effective).await?.check_session(session)?;
+        }
         let (result, session) = match disagreement {
             Some(refusal) => {
                 let routed = self.owner_of(container, &key.effective).await?;
@@ -148,8 +209,13 @@ impl Engine {
         &self,
         operations: Vec<WritePass<'_>>,
         returned: Returned,
-    ) -> Vec<Result<StepReceipt, Fault>> {
-        let mut results = Vec::with_capacity(operations.len());
+        after_refusal: AfterRefusal,
+    ) -> BulkReceipt {
+        let mut receipt = BulkReceipt { sessions: Vec::new(), results: Vec::with_capacity(operations.len()) };
+        let together_max = match after_refusal {
+            AfterRefusal::Continue => BULK_IN_PARALLEL_MAX,
+            AfterRefusal::Stop => 1,
+        };
         let mut waiting = operations.into_iter().peekable();
         let mut bytes = 0;
         // Small documents are returned with high parallelism, large ones with low parallelism.
@@ -157,7 +223,7 @@ impl Engine {
         while waiting.peek().is_some() {
             let mut group = Vec::new();
             let mut large = 0;
-            while group.len() < BULK_IN_PARALLEL_MAX && large < large_max {
+            while group.len() < together_max && large < large_max {
                 let Some(pass) = waiting.next() else { break };
                 let may_be_large = brings_back_more(&pass.keyed.operation, returned);
                 large += usize::from(may_be_large);
@@ -165,25 +231,29 @@ impl Engine {
                 group.push(self.bulk_step(pass, is_begun.then_some(()).ok_or(bytes)));
             }
             let group = join_all(group).await;
-            let sizes = group.iter().flatten().map(|receipt| returned.bytes(&receipt.outcome));
+            let sizes = group.iter().flatten().map(|(receipt, _)| returned.bytes(&receipt.outcome));
             let largest = sizes.clone().max().unwrap_or(0).max(1);
             bytes += sizes.sum::<usize>();
             let room = BATCH_ANSWER_BYTES_MAX.saturating_sub(bytes);
             large_max = (room / largest).clamp(1, BULK_IN_PARALLEL_MAX);
-            results.extend(group);
+            let is_refused = group.iter().any(Result::is_err);
+            group.into_iter().for_each(|step| receipt.add(step));
+            if is_refused && after_refusal == AfterRefusal::Stop {
+                break;
+            }
         }
-        results
+        receipt
     }
 
-    async fn bulk_step(&self, pass: WritePass<'_>, room: Result<(), usize>) -> Result<StepReceipt, Fault> {
+    async fn bulk_step(
+        &self,
+        pass: WritePass<'_>,
+        room: Result<(), usize>,
+    ) -> Result<(StepReceipt, SessionToken), RefusedDocument> {
         let limit = BATCH_ANSWER_BYTES_MAX;
         room.map_err(|bytes| LimitFault::AnswerBytes { bytes, limit })?;
-        let Keyed { container, key, operation } = pass.keyed;
-        let key = self.logical_key(container, key)?;
-        let (executed, _) = self.execute_at(container, key, vec![operation], Returned::All).await?;
-        let mut executed = executed.map_err(|refusal| refusal.fault)?;
-        let (outcome, charge) = executed.outcomes.pop().ok_or_else(no_outcome)?;
-        Ok(StepReceipt { outcome, charge })
+        let WriteReceipt { outcome, session, charge } = self.write(pass).await?;
+        Ok((StepReceipt { outcome, charge }, session))
     }
 
     /// Deletes all documents of a logical partition in steps; documents written meanwhile may stay.
@@ -240,7 +310,10 @@ impl Engine {
         numbers: &[DocumentNumber],
     ) -> Result<Charge, Fault> {
         let delete = |number: &DocumentNumber| {
-            Operation::Write(Mutation::Delete { target: Target::Number(*number), condition: Condition::None })
+            DocumentOperation::Write(Mutation::Delete {
+                target: Target::Number(*number),
+                condition: Condition::None,
+            })
         };
         let operations = numbers.iter().map(delete).collect();
         let (executed, _) = self.execute_at(container, key.clone(), operations, Returned::All).await?;
@@ -250,11 +323,13 @@ impl Engine {
 }
 
 /// Whether a step may return a document that was not in the request.
-fn brings_back_more(operation: &Operation, returned: Returned) -> bool {
+fn brings_back_more(operation: &DocumentOperation, returned: Returned) -> bool {
     match operation {
-        Operation::Read { .. } => true,
-        Operation::Write(Mutation::Patch { .. } | Mutation::Merge { .. }) => returned == Returned::All,
-        Operation::Write(
+        DocumentOperation::Read { .. } => true,
+        DocumentOperation::Write(Mutation::Patch { .. } | Mutation::Merge { .. }) => {
+            returned == Returned::All
+        }
+        DocumentOperation::Write(
             Mutation::Create { .. }
             | Mutation::Upsert { .. }
             | Mutation::Replace { .. }
@@ -270,7 +345,7 @@ impl<'a> Keyed<'a> {
     pub fn new(
         container: &'a Container,
         given: Option<PartitionKey>,
-        operation: Operation,
+        operation: DocumentOperation,
     ) -> Result<Keyed<'a>, RequestFault> {
         let key = agreed_key(container, given, &operation)?;
         Ok(Keyed { container, key, operation })
@@ -288,16 +363,16 @@ impl<'a> Keyed<'a> {
     /// What is affected: a new document may have any id of the key, others are named.
     pub(crate) fn reach(&self) -> Reach<'_> {
         match &self.operation {
-            Operation::Write(Mutation::Create { .. } | Mutation::Upsert { .. } | Mutation::Merge { .. }) => {
-                Reach::LogicalPartition(&self.key)
-            }
-            Operation::Read { target, .. }
-            | Operation::Write(
+            DocumentOperation::Write(
+                Mutation::Create { .. } | Mutation::Upsert { .. } | Mutation::Merge { .. },
+            ) => Reach::LogicalPartition(&self.key),
+            DocumentOperation::Read { target, .. }
+            | DocumentOperation::Write(
                 Mutation::Replace { target, .. }
                 | Mutation::Patch { target, .. }
                 | Mutation::Delete { target, .. },
             ) => Reach::Document { key: Some(&self.key), target },
-            Operation::Write(Mutation::Expire { .. } | Mutation::Reschedule { .. }) => Reach::Whole,
+            DocumentOperation::Write(Mutation::Expire { .. } | Mutation::Reschedule { .. }) => Reach::Whole,
         }
     }
 
@@ -307,7 +382,7 @@ impl<'a> Keyed<'a> {
     }
 
     /// The operation on a document of this key.
-    pub fn operation(&self) -> &Operation {
+    pub fn operation(&self) -> &DocumentOperation {
         &self.operation
     }
 }
@@ -315,22 +390,22 @@ impl<'a> Keyed<'a> {
 fn agreed_key(
     container: &Container,
     given: Option<PartitionKey>,
-    operation: &Operation,
+    operation: &DocumentOperation,
 ) -> Result<PartitionKey, RequestFault> {
     let item = match operation {
-        Operation::Write(
+        DocumentOperation::Write(
             Mutation::Create { item, .. } | Mutation::Upsert { item, .. } | Mutation::Replace { item, .. },
         ) => item,
         // The members of a merge need not contain the key; the partition compares the result.
-        Operation::Write(Mutation::Merge { item, .. }) if given.is_none() => item,
-        Operation::Write(
+        DocumentOperation::Write(Mutation::Merge { item, .. }) if given.is_none() => item,
+        DocumentOperation::Write(
             Mutation::Merge { .. }
             | Mutation::Patch { .. }
             | Mutation::Delete { .. }
             | Mutation::Expire { .. }
             | Mutation::Reschedule { .. },
         )
-        | Operation::Read { .. } => return given.ok_or(RequestFault::PartitionKeyRequired),
+        | DocumentOperation::Read { .. } => return given.ok_or(RequestFault::PartitionKeyRequired),
     };
     let extracted = container.definition().partition_key.extract(item.document())?;
     match given {

@@ -228,8 +228,8 @@ fn effective_key_v1(components: &[KeyComponent]) -> EffectiveKey {
     EffectiveKey(bytes)
 }
 
-/// Keeps the first 100 UTF-16 units of a string. A surrogate pair at the cut is dropped; keys of that length in bytes
-/// are refused earlier.
+/// Keeps the first 100 UTF-16 units of a string; a surrogate pair at the cut is dropped. Longer keys that agree in this
+/// part have one effective key, and remain different logical partitions.
 fn truncate_v1(component: &KeyComponent) -> KeyComponent {
     match component {
         KeyComponent::String(text) => {

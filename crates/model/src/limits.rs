@@ -12,8 +12,6 @@ pub const ID_BYTES_MAX: usize = 1023;
 pub const NAME_CHARS_MAX: usize = 255;
 /// Longest string in a partition key in bytes.
 pub const KEY_STRING_BYTES_MAX: usize = 2048;
-/// Longest string in a partition key of the first hash version in bytes.
-pub const KEY_STRING_BYTES_MAX_V1: usize = 101;
 /// Most paths of a hierarchical partition key.
 pub const KEY_PATHS_MAX: usize = 3;
 /// Most operations of a batch.

@@ -2,8 +2,8 @@
 //!
 //! The hash of a key, the effective key, is computed in `effective`.
 
-use crate::limits::{KEY_PATHS_MAX, KEY_STRING_BYTES_MAX, KEY_STRING_BYTES_MAX_V1};
-use crate::{DecodeFault, Decoder, Encoder, RequestFault};
+use crate::limits::{KEY_PATHS_MAX, KEY_STRING_BYTES_MAX};
+use crate::{DecodeFault, Decoder, DefinitionPart, DefinitionRule, Encoder, RequestFault};
 use value::{Document, Kind, PropertyPath, Value, ValueRef};
 
 /// How the hash of a key is computed.
@@ -32,17 +32,18 @@ impl PartitionKeyDefinition {
     where
         I: IntoIterator<Item: Into<String>>,
     {
-        let bad = |reason: String| RequestFault::BadDefinition { field: "partitionKey".to_owned(), reason };
+        let bad = |rule| DefinitionPart::PartitionKey.violates(rule);
         let texts: Vec<String> = paths.into_iter().map(Into::into).collect();
         let paths_max = if kind == PartitionKeyKind::MultiHash { KEY_PATHS_MAX } else { 1 };
         if texts.is_empty() || texts.len() > paths_max {
-            return Err(bad(format!("{} paths given, 1 to {paths_max} allowed", texts.len())));
+            return Err(bad(DefinitionRule::PathCount { given: texts.len(), min: 1, max: paths_max }));
         }
         let mut paths = Vec::with_capacity(texts.len());
         for text in &texts {
-            let path = PropertyPath::parse(text).map_err(|error| bad(error.to_string()))?;
+            let path = PropertyPath::parse(text)
+                .map_err(|error| bad(DefinitionRule::Path { path: text.clone(), error }))?;
             if paths.contains(&path) {
-                return Err(bad(format!("path \"{text}\" is given twice")));
+                return Err(bad(DefinitionRule::RepeatedPath(text.clone())));
             }
             paths.push(path);
         }
@@ -84,10 +85,11 @@ impl PartitionKeyDefinition {
         self.system_key
     }
 
-    /// The key of `document`: a missing property is undefined; an object or array is refused.
+    /// The key of `document`: a missing property, an object and an array are undefined.
     pub fn extract(&self, document: &Document) -> Result<PartitionKey, RequestFault> {
         let component = |path: &PropertyPath| match document.get(path) {
             None => Ok(KeyComponent::Undefined),
+            Some(value) if matches!(value.kind(), Kind::Object | Kind::Array) => Ok(KeyComponent::Undefined),
             Some(value) => KeyComponent::from_value(value)
                 .ok_or_else(|| RequestFault::BadPartitionKeyValue { path: path.to_string() }),
         };
@@ -121,10 +123,7 @@ impl PartitionKeyDefinition {
     }
 
     fn check(&self, key: PartitionKey) -> Result<PartitionKey, RequestFault> {
-        let limit = match self.kind {
-            PartitionKeyKind::HashV1 => KEY_STRING_BYTES_MAX_V1,
-            PartitionKeyKind::HashV2 | PartitionKeyKind::MultiHash => KEY_STRING_BYTES_MAX,
-        };
+        let limit = KEY_STRING_BYTES_MAX;
         for component in &key.components {
             match component {
                 KeyComponent::String(text) if text.len() > limit => {
@@ -197,15 +196,11 @@ impl KeyComponent {
         match value.kind() {
             Kind::Null => Some(KeyComponent::Null),
             Kind::Bool => value.as_bool().map(KeyComponent::Bool),
-            Kind::Int32 | Kind::Int64 | Kind::Double => value.as_f64().and_then(KeyComponent::number),
+            Kind::Int32 | Kind::Int64 | Kind::Double | Kind::Decimal => {
+                value.as_f64().and_then(KeyComponent::number)
+            }
             Kind::String => value.as_str().map(|text| KeyComponent::String(text.to_owned())),
-            Kind::Decimal
-            | Kind::Binary
-            | Kind::Date
-            | Kind::Guid
-            | Kind::ObjectId
-            | Kind::Array
-            | Kind::Object => None,
+            Kind::Binary | Kind::Date | Kind::Guid | Kind::ObjectId | Kind::Array | Kind::Object => None,
         }
     }
 }
@@ -310,6 +305,16 @@ mod tests {
         }
         let long = "x".repeat(KEY_STRING_BYTES_MAX + 1);
         assert!(matches!(given(&[long.as_str().into()]), Err(RequestFault::PartitionKeyTooLong { .. })));
+    }
+
+    #[test]
+    fn objects_and_arrays_are_no_keys() {
+        let definition = PartitionKeyDefinition::new(PartitionKeyKind::HashV2, ["/a"]).unwrap();
+        for json in ["{}", "{\"a\":{\"b\":1}}", "{\"a\":[1]}", "{\"a\":{}}"] {
+            let document = Document::from_json(json.as_bytes()).unwrap();
+            let key = definition.extract(&document).unwrap();
+            assert_eq!(key.components, [KeyComponent::Undefined], "{json}");
+        }
     }
 
     #[test]

@@ -64,14 +64,11 @@ fn checked_id(id: Option<ValueRef<'_>>) -> Result<&str, RequestFault> {
     if id.len() > ID_BYTES_MAX {
         return Err(bad(PropertyRule::Length { bytes_max: ID_BYTES_MAX }));
     }
-    if id.contains(['/', '\\', '?', '#']) {
-        return Err(bad(PropertyRule::Characters));
-    }
     Ok(id)
 }
 
 fn checked_ttl(ttl: Option<ValueRef<'_>>) -> Result<Ttl, RequestFault> {
-    let Some(ttl) = ttl.filter(|ttl| !ttl.is_null()) else {
+    let Some(ttl) = ttl else {
         return Ok(Ttl::Inherit);
     };
     match ttl.as_i64() {
@@ -99,9 +96,8 @@ mod tests {
         assert_eq!(item(r#"{"id":"a b"}"#).unwrap().id(), "a b");
         assert!(item(&format!(r#"{{"id":"{}"}}"#, "x".repeat(1023))).is_ok());
         assert!(item(&format!(r#"{{"id":"{}"}}"#, "x".repeat(1024))).is_err());
-        for json in
-            [r#"{}"#, r#"{"id":1}"#, r#"{"id":null}"#, r#"{"id":""}"#, r#"{"id":"a/b"}"#, r#"{"id":"a#"}"#]
-        {
+        assert_eq!(item(r#"{"id":"a?/\\#\n"}"#).unwrap().id(), "a?/\\#\n");
+        for json in [r#"{}"#, r#"{"id":1}"#, r#"{"id":null}"#, r#"{"id":""}"#] {
             assert!(item(json).is_err(), "{json}");
         }
     }
@@ -110,10 +106,9 @@ mod tests {
     fn a_time_to_live_is_minus_one_or_positive() {
         let ttl = |text: &str| item(&format!(r#"{{"id":"a","ttl":{text}}}"#)).map(|item| item.ttl());
         assert_eq!(ttl("-1").unwrap(), Ttl::Never);
-        assert_eq!(ttl("null").unwrap(), Ttl::Inherit);
         assert_eq!(ttl("5.0").unwrap(), Ttl::Seconds(5));
         assert_eq!(ttl("2147483647").unwrap(), Ttl::Seconds(2_147_483_647));
-        for text in ["0", "-2", "2147483648", "1.5", "\"1\"", "true", "[]"] {
+        for text in ["0", "-2", "2147483648", "1.5", "\"1\"", "true", "[]", "null"] {
             assert!(ttl(text).is_err(), "{text}");
         }
     }

@@ -1,22 +1,25 @@
 //! All faults of this API: those of the core, and its own about paths, credentials, headers and bodies.
 //!
-//! [`status`] maps each fault to status and substatus, [`message`] to its text; [`query_text`] has the codes and texts
+//! [`status`] maps each fault to status and substatus, [`message`] to its text; [`definition_text`] has the texts about definitions, [`query_text`] has the codes and texts
 //! of faults in queries.
 
+mod definition_text;
 mod message;
 mod query_text;
 mod status;
 
+#[cfg(test)]
+pub(crate) use message::text;
 pub(crate) use message::{body, text_errors};
 #[cfg(test)]
 pub(crate) use query_text::code;
 pub(crate) use status::wire;
 
 use crate::client_plan::Unmergeable;
-use engine::refusal_charge;
+use engine::{RefusedDocument, refusal_charge};
 use model::{
     AccessFault, Charge, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, QueryFault,
-    RequestFault, StorageFault,
+    RequestFault, SessionToken, StorageFault,
 };
 use sql::SqlFaults;
 use thiserror::Error;
@@ -48,6 +51,16 @@ pub(crate) enum RouteFault {
     Path { path: String },
     #[error("the verb {verb} is not allowed on this resource")]
     Verb { verb: String },
+    /// A client in direct mode asks for the addresses of replicas. The status must not be 404, which such clients take
+    /// for a moved partition and repeat without end.
+    #[error(
+        "direct mode is not supported: use gateway mode, in Java gatewayMode() of the client builder, in .NET \
+         ConnectionMode.Gateway"
+    )]
+    DirectMode,
+    /// The path goes on behind an offer.
+    #[error("\"{path}\" is no link of an offer")]
+    OfferLink { path: String },
 }
 
 /// A credential that is absent, cannot be parsed, or was not created with a key of the account.
@@ -81,6 +94,9 @@ pub(crate) enum WireFault {
     /// The body is JSON of the wrong form.
     #[error("the request body is invalid: {reason}")]
     Body { reason: String },
+    /// A field of a definition has the wrong form.
+    #[error("the field \"{field}\" of the definition is invalid: {reason}")]
+    Definition { field: String, reason: String },
     #[error("the header \"{name}\" has the invalid value \"{value}\": {reason}")]
     Header { name: &'static str, value: String, reason: String },
     #[error("the partition key header \"{text}\" is invalid: {reason}")]
@@ -90,6 +106,9 @@ pub(crate) enum WireFault {
     /// The container was deleted and created again since the client read it.
     #[error("the container's resource id is \"{actual}\", the request was meant for \"{intended}\"")]
     ContainerChanged { intended: String, actual: String },
+    /// The range belongs to a container that was deleted, or to another one.
+    #[error("the range is one of the container \"{intended}\", this container is \"{actual}\"")]
+    RangeOfOtherContainer { intended: String, actual: String },
     #[error("the consistency level \"{asked}\" is stronger than the account's level \"{offered}\"")]
     ConsistencyTooStrong { asked: String, offered: &'static str },
     /// Part of the protocol, but not implemented.
@@ -171,6 +190,30 @@ pub(crate) struct Refusal {
     pub(crate) fault: NosqlFault,
     /// The charge of the refusal.
     pub(crate) charge: Charge,
+    /// The client's new session token, if a partition refused.
+    pub(crate) session: Option<SessionToken>,
+}
+
+impl From<RefusedDocument> for Refusal {
+    fn from(refused: RefusedDocument) -> Refusal {
+        let session = refused.session.filter(|_| tells_state(&refused.fault));
+        Refusal { session, ..Refusal::from(refused.fault) }
+    }
+}
+
+/// Whether a refusal tells the client something about the state of the partition, so that later reads must not be
+/// older.
+fn tells_state(fault: &Fault) -> bool {
+    match fault {
+        Fault::Missing(MissingFault::Resource) | Fault::Conflict(_) | Fault::Precondition(_) => true,
+        Fault::Missing(MissingFault::Owner | MissingFault::Range { .. } | MissingFault::Session)
+        | Fault::Request(_)
+        | Fault::Access(_)
+        | Fault::Query(_)
+        | Fault::Limit(_)
+        | Fault::Storage(_)
+        | Fault::Internal(_) => false,
+    }
 }
 
 impl<F: Into<NosqlFault>> From<F> for Refusal {
@@ -182,6 +225,6 @@ impl<F: Into<NosqlFault>> From<F> for Refusal {
             NosqlFault::Credential(_) => Charge::NONE,
             NosqlFault::Route(_) | NosqlFault::Wire(_) | NosqlFault::Query(_) => Charge::MINIMUM,
         };
-        Refusal { fault, charge }
+        Refusal { fault, charge, session: None }
     }
 }

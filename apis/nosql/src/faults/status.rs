@@ -16,6 +16,9 @@ pub(crate) fn wire(fault: &NosqlFault) -> (StatusCode, u32, &'static str) {
         NosqlFault::Core(fault) => core(fault),
         NosqlFault::Route(RouteFault::Path { .. }) => (StatusCode::NOT_FOUND, 0),
         NosqlFault::Route(RouteFault::Verb { .. }) => (StatusCode::METHOD_NOT_ALLOWED, 0),
+        NosqlFault::Route(RouteFault::DirectMode | RouteFault::OfferLink { .. }) => {
+            (StatusCode::BAD_REQUEST, 0)
+        }
         NosqlFault::Credential(
             CredentialFault::Missing
             | CredentialFault::Malformed { .. }
@@ -25,9 +28,12 @@ pub(crate) fn wire(fault: &NosqlFault) -> (StatusCode, u32, &'static str) {
         NosqlFault::Credential(CredentialFault::DateOutOfWindow { .. }) => (StatusCode::FORBIDDEN, 0),
         // Makes a client read the container again and retry.
         NosqlFault::Wire(WireFault::ContainerChanged { .. }) => (StatusCode::BAD_REQUEST, 1024),
+        // Makes a client resolve the name of the container again and retry.
+        NosqlFault::Wire(WireFault::RangeOfOtherContainer { .. }) => (StatusCode::GONE, 1000),
         NosqlFault::Wire(
             WireFault::Json { .. }
             | WireFault::Body { .. }
+            | WireFault::Definition { .. }
             | WireFault::Header { .. }
             | WireFault::PartitionKey { .. }
             | WireFault::SessionToken { .. }
@@ -73,14 +79,13 @@ fn core(fault: &Fault) -> (StatusCode, u32) {
 /// One of the substatuses makes a client read the container again and retry.
 fn request_substatus(fault: &RequestFault) -> u32 {
     match fault {
-        RequestFault::PartitionKeyMismatch => 1001,
+        RequestFault::PartitionKeyMismatch | RequestFault::PartitionKeyLength { .. } => 1001,
         RequestFault::BadProperty { .. }
         | RequestFault::BadName { .. }
         | RequestFault::BadDefinition { .. }
         | RequestFault::ManualThroughput { .. }
         | RequestFault::AutoscaleThroughput { .. }
         | RequestFault::BadPartitionKeyValue { .. }
-        | RequestFault::PartitionKeyLength { .. }
         | RequestFault::PartitionKeyTooLong { .. }
         | RequestFault::PartitionKeyRequired
         | RequestFault::ImmutableProperty { .. }
@@ -194,6 +199,8 @@ mod tests {
         check(WireFault::NotSupported { feature: String::new() }, 400, 0, "BadRequest");
         let changed = WireFault::ContainerChanged { intended: String::new(), actual: String::new() };
         check(changed, 400, 1024, "BadRequest");
+        let other = WireFault::RangeOfOtherContainer { intended: String::new(), actual: String::new() };
+        check(other, 410, 1000, "Gone");
         check(RouteFault::Path { path: String::new() }, 404, 0, "NotFound");
         check(RouteFault::Verb { verb: String::new() }, 405, 0, "MethodNotAllowed");
         check(CredentialFault::Missing, 401, 0, "Unauthorized");

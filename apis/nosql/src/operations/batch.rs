@@ -10,6 +10,7 @@ use crate::wire::reply::Reply;
 use engine::{Action, BatchReceipt, Container};
 use http::StatusCode;
 use model::Charge;
+use plan::DocumentOperation;
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let container = call.owner(path, Action::ReadDocument)?.resource;
@@ -23,8 +24,15 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
             Err(fault) => return Ok(refused(&container, steps.len(), index, &fault, Charge::MINIMUM)),
         }
     }
+    // A batch that only writes needs no state that the client has seen.
+    let session = match operations.iter().any(|operation| matches!(operation, DocumentOperation::Read { .. }))
+    {
+        true => headers::session(call.headers())?,
+        false => Vec::new(),
+    };
     let pass = call.engine.access().batch(&call.principal, &container, key, operations)?;
-    let BatchReceipt { session, charge, result } = call.engine.batch(pass, steps::returned(minimal)).await?;
+    let batch = call.engine.batch(pass, steps::returned(minimal), &session);
+    let BatchReceipt { session, charge, result } = batch.await?;
     let mut reply = match result {
         Ok(receipts) => {
             let mut writer = StepWriter::new(&container);

@@ -1,22 +1,24 @@
 //! `POST …/docs` with a bulk: independent steps in one request, each with its own key and status.
+//!
+//! If the request says that an error ends the bulk, the steps behind a refused one are not performed.
 
 use super::Call;
 use super::document::{header_key, implied_key};
 use super::scope::range_id;
 use super::steps::{self, RawStep, StepWriter};
-use crate::faults::{NosqlFault, Refusal};
+use crate::faults::{NosqlFault, Refusal, WireFault};
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
 use crate::wire::{headers, key_header, names};
-use engine::{Action, Container, Keyed, StepReceipt, WritePass};
+use engine::{Action, AfterRefusal, BulkReceipt, Container, Keyed, StepReceipt, WritePass};
 use http::StatusCode;
 use model::limits::BATCH_ANSWER_BYTES_MAX;
 use model::{Charge, EffectiveRange, Fault, LimitFault, MissingFault, PartitionKey, PartitionOrdinal};
-use plan::{Mutation, Operation, Outcome};
+use plan::{DocumentOperation, Mutation, Outcome};
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let container = call.owner(path, Action::ReadDocument)?.resource;
-    let ordinal = range_id(call.headers())?;
+    let ordinal = range_id(call.headers(), &container)?;
     let range = ordinal.map(|ordinal| range(call, &container, ordinal)).transpose()?;
     let shared_key = header_key(call, &container)?;
     let steps = steps::parse(&call.body)?;
@@ -28,15 +30,30 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
         check_range(&container, &prepared, ordinal, range)?;
     }
     let minimal = headers::prefers_minimal(call.headers())?;
+    let after_refusal = after_refusal(call)?;
     // The engine gets the valid steps; refused steps keep their position in the answer.
-    let (ready, refused): (Vec<_>, Vec<_>) = prepared.into_iter().map(split).unzip();
-    let done = call.engine.bulk(ready.into_iter().flatten().collect(), steps::returned(minimal)).await;
-    let mut reply = answer(&container, &steps, minimal, refused, done);
+    let (mut ready, refused): (Vec<_>, Vec<_>) = prepared.into_iter().map(split).unzip();
+    if after_refusal == AfterRefusal::Stop {
+        ready.truncate(refused.iter().position(Option::is_some).unwrap_or(ready.len()));
+    }
+    let ready = ready.into_iter().flatten().collect();
+    let BulkReceipt { sessions, results } =
+        call.engine.bulk(ready, steps::returned(minimal), after_refusal).await;
+    let mut reply = answer(&container, &steps, minimal, refused, results, after_refusal);
+    reply.sessions(&container, &sessions);
     if let Some(ordinal) = ordinal {
         reply.number(&names::PARTITION_KEY_RANGE_ID, ordinal.0);
     }
-    reply.owner(&container);
     Ok(reply)
+}
+
+/// Whether steps behind a refused one are performed: unless the request forbids it.
+fn after_refusal(call: &Call<'_>) -> Result<AfterRefusal, WireFault> {
+    let is_told = headers::text(call.headers(), &names::BATCH_CONTINUE_ON_ERROR)?.is_some();
+    match is_told && !headers::flag(call.headers(), &names::BATCH_CONTINUE_ON_ERROR)? {
+        true => Ok(AfterRefusal::Stop),
+        false => Ok(AfterRefusal::Continue),
+    }
 }
 
 fn split<T>(step: Result<T, NosqlFault>) -> (Option<T>, Option<NosqlFault>) {
@@ -58,7 +75,9 @@ fn prepare<'a>(
     // A document contains its key.
     let tells_key = matches!(
         operation,
-        Operation::Write(Mutation::Create { .. } | Mutation::Upsert { .. } | Mutation::Replace { .. })
+        DocumentOperation::Write(
+            Mutation::Create { .. } | Mutation::Upsert { .. } | Mutation::Replace { .. }
+        )
     );
     let key = match own.or_else(|| shared.cloned()) {
         None if !tells_key => implied_key(container),
@@ -103,6 +122,7 @@ fn answer(
     minimal: bool,
     refused: Vec<Option<NosqlFault>>,
     done: Vec<Result<StepReceipt, Fault>>,
+    after_refusal: AfterRefusal,
 ) -> Reply {
     let mut writer = StepWriter::new(container);
     let mut done = done.into_iter();
@@ -110,8 +130,12 @@ fn answer(
     let mut status = StatusCode::OK;
     let mut bytes = 0;
     for (step, fault) in steps.iter().zip(refused) {
-        let result =
-            fault.map_or_else(|| Some(done.next()?.map_err(NosqlFault::Core)), |fault| Some(Err(fault)));
+        let is_stopped = after_refusal == AfterRefusal::Stop && status == StatusCode::MULTI_STATUS;
+        let result = match fault {
+            _ if is_stopped => None,
+            None => done.next().map(|done| done.map_err(NosqlFault::Core)),
+            Some(fault) => Some(Err(fault)),
+        };
         match result {
             Some(Ok(receipt)) => {
                 charge += receipt.charge;

@@ -1,9 +1,9 @@
 //! `POST /dbs/{database}/clientencryptionkeys`: a create, or a query over them.
 
-use super::{CATALOG_WRITE, Call, list_encryption_keys, resource_reply};
+use super::{CATALOG_WRITE, Call, list_encryption_keys, owned_reply};
 use crate::faults::Refusal;
 use crate::wire::reply::Reply;
-use crate::wire::{definition, small_resources};
+use crate::wire::{definition, links, small_resources};
 use engine::Action;
 use http::StatusCode;
 
@@ -16,5 +16,6 @@ pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Re
     let definition = definition::encryption_key::read(&call.json_body()?)?;
     let key = call.engine.create_encryption_key(pass, definition).await?;
     let resource = small_resources::encryption_key(&database, &key);
-    Ok(resource_reply(StatusCode::CREATED, CATALOG_WRITE, &resource, key.etag()))
+    let owner = links::database_names(&database);
+    Ok(owned_reply(StatusCode::CREATED, CATALOG_WRITE, &resource, key.etag(), &owner))
 }

@@ -1,10 +1,10 @@
 //! `POST /dbs/{database}/users/{user}/permissions`: a create, or a query over them.
 
-use super::{CATALOG_WRITE, Call, list_permissions, owner_fault, resource_reply, written_status};
+use super::{CATALOG_WRITE, Call, list_permissions, owned_reply, owner_fault, written_status};
 use crate::faults::Refusal;
 use crate::route::UserPath;
 use crate::wire::reply::Reply;
-use crate::wire::{definition, headers, permission_link, small_resources};
+use crate::wire::{definition, headers, links, permission_link, small_resources};
 use engine::{Action, Permissions};
 
 pub(super) async fn perform(call: &Call<'_>, path: UserPath<'_>) -> Result<Reply, Refusal> {
@@ -24,5 +24,6 @@ pub(super) async fn perform(call: &Call<'_>, path: UserPath<'_>) -> Result<Reply
     let permission = written.resource;
     let token = call.engine.permission_token(&reading, &permission, life)?;
     let resource = small_resources::permission(&database, &user, &permission, &token);
-    Ok(resource_reply(written_status(written.created), CATALOG_WRITE, &resource, permission.etag()))
+    let owner = links::user_names(&database, &user);
+    Ok(owned_reply(written_status(written.created), CATALOG_WRITE, &resource, permission.etag(), &owner))
 }

@@ -1,10 +1,10 @@
 //! `POST …/sprocs`, `…/triggers`, `…/udfs`: a create, or a query over them.
 
-use super::{CATALOG_WRITE, Call, list_scripts, resource_reply, written_status};
+use super::{CATALOG_WRITE, Call, list_scripts, owned_reply, written_status};
 use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
-use crate::wire::{definition, small_resources};
+use crate::wire::{definition, links, small_resources};
 use engine::{Action, Scripts};
 use model::ScriptKind;
 
@@ -23,5 +23,6 @@ pub(super) async fn perform(
     let written = call.engine.create_script(pass, definition, &creation).await?;
     let script = written.resource;
     let resource = small_resources::script(&container, kind, &script);
-    Ok(resource_reply(written_status(written.created), CATALOG_WRITE, &resource, script.etag()))
+    let owner = links::container_names(&container);
+    Ok(owned_reply(written_status(written.created), CATALOG_WRITE, &resource, script.etag(), &owner))
 }

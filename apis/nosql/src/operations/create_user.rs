@@ -1,9 +1,9 @@
 //! `POST /dbs/{database}/users`: a create, or a query over them.
 
-use super::{CATALOG_WRITE, Call, list_users, resource_reply, written_status};
+use super::{CATALOG_WRITE, Call, list_users, owned_reply, written_status};
 use crate::faults::Refusal;
 use crate::wire::reply::Reply;
-use crate::wire::small_resources;
+use crate::wire::{links, small_resources};
 use engine::{Action, Users};
 
 pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal> {
@@ -16,5 +16,6 @@ pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Re
     let written = call.engine.create_user(pass, &call.name_in_body()?, &creation).await?;
     let user = written.resource;
     let resource = small_resources::user(&database, &user);
-    Ok(resource_reply(written_status(written.created), CATALOG_WRITE, &resource, user.etag()))
+    let owner = links::database_names(&database);
+    Ok(owned_reply(written_status(written.created), CATALOG_WRITE, &resource, user.etag(), &owner))
 }

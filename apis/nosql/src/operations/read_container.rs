@@ -1,12 +1,11 @@
 //! `GET /dbs/{database}/colls/{container}`, with quota and usage if the client requests them.
 
-use super::{CATALOG_READ, Call, resource_reply};
+use super::Call;
 use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
 use crate::wire::{headers, names, resources};
 use engine::{Action, ContainerUsage};
-use http::StatusCode;
 use model::ScriptKind;
 use model::limits::{ITEM_BYTES_MAX, PARTITION_BYTES_MAX};
 
@@ -15,8 +14,8 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let container = call.container(path, Action::ReadMetadata)?.resource;
     let pass = call.read_catalog(&*container)?;
     let resource = resources::container(&container);
-    let mut reply = resource_reply(StatusCode::OK, CATALOG_READ, &resource, container.etag());
-    reply.owner(&container);
+    let mut reply = call.read_reply(&resource, container.etag())?;
+    reply.owner_of_container(&container);
     if wants_usage {
         let usage = call.engine.container_usage(&pass).await?;
         reply.text(&names::RESOURCE_QUOTA, quota(&usage));

@@ -1,12 +1,11 @@
 //! `GET /dbs/{database}/users/{user}/permissions/{permission}`: with a new token.
 
-use super::{CATALOG_READ, Call, owner_fault, resource_reply};
+use super::{Call, owner_fault};
 use crate::faults::Refusal;
 use crate::route::PermissionPath;
 use crate::wire::reply::Reply;
-use crate::wire::{headers, small_resources};
+use crate::wire::{headers, links, small_resources};
 use engine::{Action, Permissions};
-use http::StatusCode;
 
 pub(super) fn perform(call: &Call<'_>, path: PermissionPath<'_>) -> Result<Reply, Refusal> {
     let life = headers::token_life(call.headers())?;
@@ -16,5 +15,7 @@ pub(super) fn perform(call: &Call<'_>, path: PermissionPath<'_>) -> Result<Reply
     let permission = call.engine.find_permission(&pass, &user, path.permission)?;
     let token = call.engine.permission_token(&pass, &permission, life)?;
     let resource = small_resources::permission(&database, &user, &permission, &token);
-    Ok(resource_reply(StatusCode::OK, CATALOG_READ, &resource, permission.etag()))
+    let mut reply = call.read_reply(&resource, permission.etag())?;
+    reply.owner_path(&links::user_names(&database, &user));
+    Ok(reply)
 }

@@ -1,10 +1,10 @@
 //! `PUT /dbs/{database}/clientencryptionkeys/{key}`: clients do this when they wrap a key again.
 
-use super::{CATALOG_WRITE, Call, resource_reply};
+use super::{CATALOG_WRITE, Call, owned_reply};
 use crate::faults::Refusal;
 use crate::route::EncryptionKeyPath;
 use crate::wire::reply::Reply;
-use crate::wire::{definition, headers, small_resources};
+use crate::wire::{definition, headers, links, small_resources};
 use engine::Action;
 use http::StatusCode;
 
@@ -16,5 +16,6 @@ pub(super) async fn perform(call: &Call<'_>, path: EncryptionKeyPath<'_>) -> Res
     let definition = definition::encryption_key::read(&call.json_body()?)?;
     let key = call.engine.replace_encryption_key(pass, &key, definition, &condition).await?;
     let resource = small_resources::encryption_key(&database, &key);
-    Ok(resource_reply(StatusCode::OK, CATALOG_WRITE, &resource, key.etag()))
+    let owner = links::database_names(&database);
+    Ok(owned_reply(StatusCode::OK, CATALOG_WRITE, &resource, key.etag(), &owner))
 }

@@ -1,11 +1,12 @@
 //! `PUT /offers/{rid}`: another rate, or a change between autoscale and manual.
 
-use super::read_offer::offer_reply;
-use super::{CATALOG_WRITE, Call};
+use super::read_offer::with_rates;
+use super::{CATALOG_WRITE, Call, resource_reply};
 use crate::faults::{NosqlFault, Refusal, WireFault};
 use crate::wire::reply::Reply;
-use crate::wire::{definition, headers, links, names};
+use crate::wire::{definition, headers, links, names, resources};
 use engine::{Account, Offer};
+use http::StatusCode;
 use model::{RequestFault, ThroughputChange};
 use serde_json::Value as Json;
 
@@ -18,7 +19,8 @@ pub(super) async fn perform(call: &Call<'_>, rid: &str) -> Result<Reply, Refusal
     check_identity(&offer, &body)?;
     let wanted = wanted(call, &body)?;
     let offer = call.engine.replace_offer(admin, &offer, wanted, &condition).await?;
-    Ok(offer_reply(call, &pass, &offer, CATALOG_WRITE))
+    let reply = resource_reply(StatusCode::OK, CATALOG_WRITE, &resources::offer(&offer), offer.etag());
+    Ok(with_rates(reply, call, &pass, &offer))
 }
 
 /// Clients send the offer that they have read; it must be this one.

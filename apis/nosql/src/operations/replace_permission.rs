@@ -1,10 +1,10 @@
 //! `PUT /dbs/{database}/users/{user}/permissions/{permission}`: revokes its old tokens.
 
-use super::{CATALOG_WRITE, Call, owner_fault, resource_reply};
+use super::{CATALOG_WRITE, Call, owned_reply, owner_fault};
 use crate::faults::Refusal;
 use crate::route::PermissionPath;
 use crate::wire::reply::Reply;
-use crate::wire::{definition, headers, permission_link, small_resources};
+use crate::wire::{definition, headers, links, permission_link, small_resources};
 use engine::{Action, Permissions};
 use http::StatusCode;
 
@@ -22,5 +22,6 @@ pub(super) async fn perform(call: &Call<'_>, path: PermissionPath<'_>) -> Result
     let permission = call.engine.replace_permission(pass, &user, &permission, wanted, &condition).await?;
     let token = call.engine.permission_token(&reading, &permission, life)?;
     let resource = small_resources::permission(&database, &user, &permission, &token);
-    Ok(resource_reply(StatusCode::OK, CATALOG_WRITE, &resource, permission.etag()))
+    let owner = links::user_names(&database, &user);
+    Ok(owned_reply(StatusCode::OK, CATALOG_WRITE, &resource, permission.etag(), &owner))
 }

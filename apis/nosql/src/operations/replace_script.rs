@@ -1,10 +1,10 @@
 //! `PUT …/sprocs/{id}`, `…/triggers/{id}`, `…/udfs/{id}`
 
-use super::{CATALOG_WRITE, Call, resource_reply};
+use super::{CATALOG_WRITE, Call, owned_reply};
 use crate::faults::Refusal;
 use crate::route::ScriptPath;
 use crate::wire::reply::Reply;
-use crate::wire::{definition, headers, small_resources};
+use crate::wire::{definition, headers, links, small_resources};
 use engine::Action;
 use http::StatusCode;
 
@@ -17,5 +17,6 @@ pub(super) async fn perform(call: &Call<'_>, path: ScriptPath<'_>) -> Result<Rep
     let definition = definition::script::read(path.kind, &call.json_body()?)?;
     let script = call.engine.replace_script(pass, definition, &condition).await?;
     let resource = small_resources::script(&container, path.kind, &script);
-    Ok(resource_reply(StatusCode::OK, CATALOG_WRITE, &resource, script.etag()))
+    let owner = links::container_names(&container);
+    Ok(owned_reply(StatusCode::OK, CATALOG_WRITE, &resource, script.etag(), &owner))
 }

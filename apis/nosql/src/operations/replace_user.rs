@@ -1,10 +1,10 @@
 //! `PUT /dbs/{database}/users/{user}`: renames a user.
 
-use super::{CATALOG_WRITE, Call, resource_reply};
+use super::{CATALOG_WRITE, Call, owned_reply};
 use crate::faults::Refusal;
 use crate::route::UserPath;
 use crate::wire::reply::Reply;
-use crate::wire::{headers, small_resources};
+use crate::wire::{headers, links, small_resources};
 use engine::{Action, Users};
 use http::StatusCode;
 
@@ -15,5 +15,6 @@ pub(super) async fn perform(call: &Call<'_>, path: UserPath<'_>) -> Result<Reply
     let user = call.engine.find_user(&pass.reading(), path.user)?;
     let user = call.engine.replace_user(pass, &user, &call.name_in_body()?, &condition).await?;
     let resource = small_resources::user(&database, &user);
-    Ok(resource_reply(StatusCode::OK, CATALOG_WRITE, &resource, user.etag()))
+    let owner = links::database_names(&database);
+    Ok(owned_reply(StatusCode::OK, CATALOG_WRITE, &resource, user.etag(), &owner))
 }

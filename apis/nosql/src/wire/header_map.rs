@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 /// The names of such answers, in the order in which they are added.
 static USUAL: [&[&HeaderName]; 3] = [&ITEM, &PAGE, &PAGE_OF_SEVERAL];
 
-static ITEM: [&HeaderName; 11] = [
+static ITEM: [&HeaderName; 12] = [
     &names::REQUEST_CHARGE,
     &names::CONTENT_TYPE,
     &names::ETAG,
@@ -22,10 +22,11 @@ static ITEM: [&HeaderName; 11] = [
     &names::ALT_CONTENT_PATH,
     &names::CONTENT_PATH,
     &names::ACTIVITY_ID,
+    &names::REQUEST_DURATION_MS,
     &names::CONTENT_LENGTH,
 ];
 
-static PAGE: [&HeaderName; 11] = [
+static PAGE: [&HeaderName; 12] = [
     &names::REQUEST_CHARGE,
     &names::CONTENT_TYPE,
     &names::ITEM_COUNT,
@@ -36,10 +37,11 @@ static PAGE: [&HeaderName; 11] = [
     &names::ALT_CONTENT_PATH,
     &names::CONTENT_PATH,
     &names::ACTIVITY_ID,
+    &names::REQUEST_DURATION_MS,
     &names::CONTENT_LENGTH,
 ];
 
-static PAGE_OF_SEVERAL: [&HeaderName; 9] = [
+static PAGE_OF_SEVERAL: [&HeaderName; 10] = [
     &names::REQUEST_CHARGE,
     &names::CONTENT_TYPE,
     &names::ITEM_COUNT,
@@ -48,6 +50,7 @@ static PAGE_OF_SEVERAL: [&HeaderName; 9] = [
     &names::ALT_CONTENT_PATH,
     &names::CONTENT_PATH,
     &names::ACTIVITY_ID,
+    &names::REQUEST_DURATION_MS,
     &names::CONTENT_LENGTH,
 ];
 

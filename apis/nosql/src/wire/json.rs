@@ -33,6 +33,14 @@ pub(crate) fn push_hundredths(hundredths: u64, out: &mut Vec<u8>) {
     push_integer(hundredths % 100, out);
 }
 
+/// Appends a number of thousandths with three decimals.
+pub(crate) fn push_thousandths(thousandths: u64, out: &mut Vec<u8>) {
+    push_integer(thousandths / 1000, out);
+    let [hundreds, tens, ones] = [100, 10, 1].map(|unit| thousandths / unit % 10);
+    let digit = |value: u64| b'0' + value.to_le_bytes()[0];
+    out.extend_from_slice(&[b'.', digit(hundreds), digit(tens), digit(ones)]);
+}
+
 enum Escape {
     Short(u8),
     Code,
@@ -59,6 +67,15 @@ mod tests {
             let mut text = Vec::new();
             push_hundredths(hundredths, &mut text);
             assert_eq!(text, model::Charge::from_hundredths(hundredths).to_string().into_bytes());
+        }
+    }
+
+    #[test]
+    fn thousandths_have_three_decimals() {
+        for (thousandths, expected) in [(0, "0.000"), (7, "0.007"), (412, "0.412"), (30_050, "30.050")] {
+            let mut text = Vec::new();
+            push_thousandths(thousandths, &mut text);
+            assert_eq!(text, expected.as_bytes());
         }
     }
 

@@ -1,7 +1,7 @@
 //! Links of resources by RID and by name, as in answers.
 
 use super::percent;
-use engine::Container;
+use engine::{Container, Database, User};
 use http::HeaderValue;
 use model::{Rid, ScriptKind};
 
@@ -18,7 +18,7 @@ pub(crate) struct ContainerLinks {
 impl ContainerLinks {
     pub(crate) fn of(container: &Container) -> &ContainerLinks {
         container.derived().get_or_make(|| {
-            let name_path = format!("dbs/{}/colls/{}", container.database().id(), container.id());
+            let name_path = container_names(container);
             ContainerLinks {
                 rid: header_value(container.rid().to_string()),
                 rid_path: container_path(container.database().rid(), container.rid()),
@@ -26,6 +26,21 @@ impl ContainerLinks {
             }
         })
     }
+}
+
+/// The path of a database by names.
+pub(crate) fn database_names(database: &Database) -> String {
+    format!("dbs/{}", database.id())
+}
+
+/// The path of a user by names.
+pub(crate) fn user_names(database: &Database, user: &User) -> String {
+    format!("dbs/{}/users/{}", database.id(), user.id())
+}
+
+/// The path of a container by names.
+pub(crate) fn container_names(container: &Container) -> String {
+    format!("dbs/{}/colls/{}", container.database().id(), container.id())
 }
 
 /// A header value that is validated once, not in every answer. Links are ASCII, so it is never empty.

@@ -12,7 +12,7 @@ macro_rules! names {
 names! {
     /// GUID of the request, chosen by the client or the server.
     ACTIVITY_ID = "x-ms-activity-id";
-    /// Name path of the container that a session token belongs to.
+    /// Name path of the owner: of items, the container that a session token belongs to.
     ALT_CONTENT_PATH = "x-ms-alt-content-path";
     /// Requests a change feed instead of a plain feed.
     A_IM = "a-im";
@@ -22,6 +22,8 @@ names! {
     AUTOPILOT_SETTINGS = "x-ms-cosmos-offer-autopilot-settings";
     /// Whether a batch is a transaction.
     BATCH_ATOMIC = "x-ms-cosmos-batch-atomic";
+    /// Whether the steps of a bulk behind a refused one are performed.
+    BATCH_CONTINUE_ON_ERROR = "x-ms-cosmos-batch-continue-on-error";
     /// Who may cache an answer.
     CACHE_CONTROL = "cache-control";
     /// Whether the connection is kept open.
@@ -114,6 +116,8 @@ names! {
     QUERY_METRICS = "x-ms-documentdb-query-metrics";
     /// The charge of the request.
     REQUEST_CHARGE = "x-ms-request-charge";
+    /// How long the server worked on the request, in milliseconds.
+    REQUEST_DURATION_MS = "x-ms-request-duration-ms";
     /// The quota of a container.
     RESOURCE_QUOTA = "x-ms-resource-quota";
     /// The usage of a container.

@@ -2,14 +2,15 @@
 
 use super::activity::ActivityId;
 use super::answer_body::{AnswerBody, reserved};
-use super::links::ContainerLinks;
-use super::{header_map, json, names, session};
+use super::links::{self, ContainerLinks};
+use super::{header_map, json, names, percent, session};
 use crate::faults::{self, Refusal};
 use bytes::Bytes;
 use engine::{Container, Reservation};
 use http::{HeaderName, HeaderValue, Response, StatusCode, Version};
 use model::{Charge, Etag, SessionToken};
 use std::ops::Range;
+use std::time::Duration;
 
 /// Number of headers of a typical answer; the capacity is allocated at once.
 const HEADERS_USUAL: usize = 16;
@@ -92,6 +93,9 @@ impl Reply {
         if let Some(retry_after_ms) = refusal.fault.retry_after_ms() {
             reply.number(&names::RETRY_AFTER_MS, retry_after_ms);
         }
+        if let Some(session) = refusal.session {
+            reply.position(session);
+        }
         reply
     }
 
@@ -128,12 +132,29 @@ impl Reply {
         self.headers.push((&names::CONTENT_PATH, Text::Fixed(links.rid.clone())));
     }
 
+    /// Adds the name path of the owner of the resource. Clients put it in front of the resource's own segments.
+    pub(crate) fn owner_path(&mut self, path: &str) {
+        self.text(&names::ALT_CONTENT_PATH, percent::encoded(path).into_owned());
+    }
+
+    /// Adds the owner of a container, its database. What the second header is for a container is unverified; some
+    /// clients take it for the RID of the container.
+    pub(crate) fn owner_of_container(&mut self, container: &Container) {
+        self.owner_path(&links::database_names(container.database()));
+        self.headers.push((&names::CONTENT_PATH, Text::Fixed(ContainerLinks::of(container).rid.clone())));
+    }
+
     /// Adds the session token for a partition of `container`.
     pub(crate) fn session(&mut self, container: &Container, session: SessionToken) {
+        self.position(session);
+        self.owner(container);
+    }
+
+    /// Adds the session token for a partition, without its container.
+    fn position(&mut self, session: SessionToken) {
         self.written(&names::SESSION_TOKEN, |text| session::push(session, text));
         self.number(&names::LSN, session.lsn.0);
         self.number(&names::PARTITION_KEY_RANGE_ID, session.ordinal.0);
-        self.owner(container);
     }
 
     /// Adds the session tokens for several partitions of `container`.
@@ -169,8 +190,17 @@ impl Reply {
     }
 
     /// The response. The length is always given, except if a body is impossible.
-    pub(crate) fn into_response(mut self, activity: &ActivityId, version: Version) -> Response<AnswerBody> {
+    pub(crate) fn into_response(
+        mut self,
+        activity: &ActivityId,
+        duration: Duration,
+        version: Version,
+    ) -> Response<AnswerBody> {
         self.written(&names::ACTIVITY_ID, |text| text.extend_from_slice(activity.as_bytes()));
+        let microseconds = duration.as_micros();
+        self.written(&names::REQUEST_DURATION_MS, |text| {
+            json::push_thousandths(u64::try_from(microseconds).unwrap_or(u64::MAX), text);
+        });
         if self.status != StatusCode::NO_CONTENT && self.status != StatusCode::NOT_MODIFIED {
             self.number(&names::CONTENT_LENGTH, self.body_length);
         }

@@ -7,10 +7,12 @@ use super::pieces::{cut_once, pieces};
 use crate::faults::WireFault;
 use model::{Lsn, PartitionOrdinal, SessionToken};
 
-/// Parses a header value: entries separated by commas, in vector or simple form, possibly of several ranges.
+/// Parses a header value: entries separated by commas, in vector or simple form, possibly of several ranges. Empty
+/// entries, which clients leave when they join lists, are skipped.
 pub(crate) fn parse_list(text: &str) -> Result<Vec<SessionToken>, WireFault> {
     let bad = || WireFault::SessionToken { text: text.to_owned() };
-    pieces(text, b',').map(|entry| parse_entry(entry.trim()).ok_or_else(bad)).collect()
+    let entries = pieces(text, b',').map(str::trim).filter(|entry| !entry.is_empty());
+    entries.map(|entry| parse_entry(entry).ok_or_else(bad)).collect()
 }
 
 /// Appends tokens separated by commas.
@@ -59,6 +61,7 @@ mod tests {
         let token = |ordinal, lsn| SessionToken { ordinal: PartitionOrdinal(ordinal), lsn: Lsn(lsn) };
         assert_eq!(parse_list("0:1#42").unwrap(), [token(0, 42)]);
         assert_eq!(parse_list("0:-1#42").unwrap(), [token(0, 42)]);
+        assert_eq!(parse_list(",0:0#5,,1:0#7, ").unwrap(), [token(0, 5), token(1, 7)]);
         assert_eq!(parse_list("0:42, 1:0#7#3=6").unwrap(), [token(0, 42), token(1, 7)]);
         let mut text = Vec::new();
         push_list(&[token(5, 9), token(6, 1)], &mut text);
@@ -67,7 +70,7 @@ mod tests {
 
     #[test]
     fn malformed_tokens_are_refused() {
-        for text in ["", "x", "0", "0:", "0:#", "a:0#1", "0:0#x", "0:0#1#2", "0:0#1,,", "0:0#-4"] {
+        for text in ["x", "0", "0:", "0:#", "a:0#1", "0:0#x", "0:0#1#2", "0:0#1,x,", "0:0#-4"] {
             assert!(parse_list(text).is_err(), "{text}");
         }
     }

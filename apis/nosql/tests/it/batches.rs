@@ -201,3 +201,74 @@ async fn a_bulk_of_reads_brings_back_as_much_as_an_answer_holds() {
     assert_eq!(answer.status, StatusCode::MULTI_STATUS);
     assert_eq!(statuses(&answer), [vec![200; 3], vec![413; 9]].concat());
 }
+
+#[tokio::test]
+async fn an_error_ends_a_bulk_if_the_request_says_so() {
+    let client = Client::with_container().await;
+    let create = |id: &str, ttl: i64| json!({ "operationType": "Create", "resourceBody": { "id": id, "pk": "a", "ttl": ttl }, "partitionKey": "[\"a\"]" });
+    let stopping = |steps: Json| bulk("0", steps).header("x-ms-cosmos-batch-continue-on-error", "False");
+    // Refused before the partition is asked, and by it.
+    let answer = client.send(stopping(json!([create("1", 5), create("2", -10), create("3", 5)]))).await;
+    assert_eq!((answer.status, statuses(&answer)), (StatusCode::MULTI_STATUS, vec![201, 400, 424]));
+    let read = json!({ "operationType": "Read", "id": "absent", "partitionKey": "[\"a\"]" });
+    let steps = json!([create("4", 5), create("4", 5), create("5", 5), create("6", -10), read]);
+    let answer = client.send(stopping(steps.clone())).await;
+    assert_eq!(statuses(&answer), [201, 409, 424, 424, 424]);
+    for id in ["3", "5"] {
+        let read = Call::get(&format!("{DOCS}/{id}")).key(&json!(["a"]));
+        assert_eq!(client.send(read).await.code(), (404, 0), "{id}");
+    }
+    assert_eq!(statuses(&client.send(bulk("0", steps)).await), [409, 409, 201, 400, 404]);
+    let bad = bulk("0", json!([])).header("x-ms-cosmos-batch-continue-on-error", "maybe");
+    assert_eq!(client.send(bad).await.code(), (400, 0));
+}
+
+#[tokio::test]
+async fn a_step_that_reads_a_known_version_says_so() {
+    let client = Client::with_container().await;
+    let etag = client.put_item("1", "a").await.json()["_etag"].clone();
+    for member in ["ifMatch", "ifNoneMatch"] {
+        let mut step = json!({ "operationType": "Read", "id": "1", "partitionKey": "[\"a\"]" });
+        step[member] = etag.clone();
+        assert_eq!(statuses(&client.send(bulk("0", json!([step]))).await), [304], "{member}");
+        step[member] = json!("\"other\"");
+        assert_eq!(statuses(&client.send(bulk("0", json!([step]))).await), [200], "{member}");
+    }
+}
+
+#[tokio::test]
+async fn a_batch_that_reads_waits_for_no_state_that_is_not_there() {
+    let client = Client::with_container().await;
+    let written = client.put_item("1", "a").await;
+    let lsn: u64 = written.header("lsn").unwrap().parse().unwrap();
+    let read = json!({ "operationType": "Read", "id": "1" });
+    let create = json!({ "operationType": "Create", "resourceBody": { "id": "2", "pk": "a" } });
+    let at = |steps: Json, lsn: u64| batch(steps).header("x-ms-session-token", format!("0:0#{lsn}"));
+    for steps in [json!([read]), json!([create, read])] {
+        assert_eq!(client.send(at(steps, lsn + 2000)).await.code(), (404, 1002));
+    }
+    let absent = Call::get(&format!("{DOCS}/2")).key(&json!(["a"]));
+    assert_eq!(client.send(absent).await.code(), (404, 0));
+    assert_eq!(client.send(at(json!([create]), lsn + 2000)).await.status, StatusCode::OK);
+    assert_eq!(client.send(at(json!([read]), lsn)).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_step_may_give_an_item_another_id() {
+    let client = Client::with_container().await;
+    for id in ["1", "2", "taken"] {
+        client.put_item(id, "a").await;
+    }
+    let rename = |from: &str, to: &str| {
+        json!({ "operationType": "Replace", "id": from, "resourceBody": { "id": to, "pk": "a" },
+                "partitionKey": "[\"a\"]" })
+    };
+    assert_eq!(statuses(&client.send(batch(json!([rename("1", "new")]))).await), [200]);
+    assert_eq!(statuses(&client.send(bulk("0", json!([rename("2", "newer")]))).await), [200]);
+    assert_eq!(statuses(&client.send(batch(json!([rename("new", "taken")]))).await), [409]);
+    assert_eq!(statuses(&client.send(bulk("0", json!([rename("newer", "taken")]))).await), [409]);
+    for (id, status) in [("1", 404), ("2", 404), ("new", 200), ("newer", 200)] {
+        let read = client.send(Call::get(&format!("{DOCS}/{id}")).key(&json!(["a"]))).await;
+        assert_eq!(read.status.as_u16(), status, "{id}");
+    }
+}

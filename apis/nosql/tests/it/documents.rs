@@ -284,3 +284,71 @@ async fn an_item_may_come_in_binary_form() {
     bomb.extend(body);
     assert_eq!(client.send(post(bomb)).await.code(), (413, 0));
 }
+
+#[tokio::test]
+async fn ids_may_contain_characters_of_urls() {
+    let client = Client::with_container().await;
+    for (id, segment) in [
+        ("Disallowed?Chars", "Disallowed%3FChars"),
+        ("a/b", "a%2Fb"),
+        ("a\\b", "a%5Cb"),
+        ("a#b", "a%23b"),
+        ("a%2Fb", "a%252Fb"),
+        ("/", "%2F"),
+        ("a\tb\r\n", "a%09b%0D%0A"),
+    ] {
+        let body = |n: i32| json!({ "id": id, "pk": "a", "n": n });
+        let created = client.send(Call::post(DOCS).key(&key()).json(&body(1))).await;
+        assert_eq!(created.status, StatusCode::CREATED, "{id}: {created:?}");
+        let one = item(segment);
+        let signed = |call: Call| call.key(&key()).signed_as("docs", &format!("dbs/d/colls/c/docs/{id}"));
+        assert_eq!(client.send(signed(Call::get(&one))).await.json()["n"], 1, "{id}");
+        assert_eq!(client.send(signed(Call::put(&one).json(&body(2)))).await.status, StatusCode::OK, "{id}");
+        let link = format!("/{}", created.json()["_self"].as_str().unwrap());
+        let rid = created.json()["_rid"].as_str().unwrap().to_lowercase();
+        let by_rid = client.send(Call::get(&link).key(&key()).signed_as("docs", &rid)).await;
+        assert_eq!((&by_rid.json()["n"], &by_rid.json()["id"]), (&json!(2), &json!(id)));
+        let query = json!({ "query": "SELECT VALUE c.n FROM c WHERE c.id = @id",
+                            "parameters": [{ "name": "@id", "value": id }] });
+        let query = Call::post(DOCS).key(&key()).header("x-ms-documentdb-isquery", "true").json(&query);
+        assert_eq!(client.send(query).await.json()["Documents"], json!([2]));
+        let steps = json!([{ "operationType": "Read", "id": id }]);
+        let batch = Call::post(DOCS).key(&key()).header("x-ms-cosmos-is-batch-request", "true");
+        let batch = client.send(batch.header("x-ms-cosmos-batch-atomic", "true").json(&steps)).await;
+        assert_eq!(batch.json()[0]["resourceBody"]["n"], 2);
+        assert_eq!(client.send(signed(Call::delete(&one))).await.status, StatusCode::NO_CONTENT, "{id}");
+    }
+}
+
+#[tokio::test]
+async fn a_time_to_live_of_null_is_refused() {
+    let client = Client::with_container().await;
+    let body = json!({ "id": "1", "pk": "a", "ttl": null });
+    assert_eq!(client.send(Call::post(DOCS).key(&key()).json(&body)).await.code(), (400, 0));
+    client.put_item("1", "a").await;
+    let patch = json!([{ "op": "add", "path": "/ttl", "value": null }]);
+    assert_eq!(client.send(Call::patch(&item("1")).key(&key()).json(&patch)).await.code(), (400, 0));
+}
+
+#[tokio::test]
+async fn positions_start_low_and_a_transaction_has_one() {
+    let client = Client::with_container().await;
+    let lsn = |answer: &crate::client::Answer| answer.header("lsn").unwrap().parse::<u64>().unwrap();
+    let first = lsn(&client.put_item("1", "a").await);
+    assert!(first < 10, "{first}");
+    let create = |id: &str| json!({ "operationType": "Create", "resourceBody": { "id": id, "pk": "a" } });
+    let batch = Call::post(DOCS).key(&key()).header("x-ms-cosmos-is-batch-request", "true");
+    let batch = batch.header("x-ms-cosmos-batch-atomic", "true");
+    let answer = client.send(batch.json(&json!([create("2"), create("3"), create("4")]))).await;
+    assert_eq!((answer.status, lsn(&answer)), (StatusCode::OK, first + 1));
+}
+
+#[tokio::test]
+async fn empty_members_of_a_session_token_are_skipped() {
+    let client = Client::with_container().await;
+    client.put_item("1", "a").await;
+    let read = |token: &str| Call::get(&item("1")).key(&key()).header("x-ms-session-token", token);
+    assert_eq!(client.send(read("0:0#1,1:0#7,")).await.status, StatusCode::OK);
+    assert_eq!(client.send(read("0:0#100000,1:0#7,")).await.code(), (404, 1002));
+    assert_eq!(client.send(read("0:0#1,x")).await.code(), (400, 0));
+}

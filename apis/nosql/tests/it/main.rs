@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
+mod answer_headers;
 mod authorisation;
 mod bad_requests;
 mod batches;
@@ -13,6 +14,7 @@ mod feeds;
 mod index_metrics;
 mod memory;
 mod offers;
+mod partition_keys;
 mod patch_conditions;
 mod policies;
 mod protocol;

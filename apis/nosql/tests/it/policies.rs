@@ -163,3 +163,19 @@ async fn containers_of_old_clients_need_no_key_anywhere() {
     let replaced = Call::put("/dbs/d/colls/old").json(&json!({ "id": "old", "defaultTtl": -1 }));
     assert_eq!(client.send(replaced).await.status, StatusCode::OK);
 }
+
+#[tokio::test]
+async fn a_bare_slash_is_the_root_of_the_documents() {
+    let client = Client::with_container().await;
+    let etag = json!({ "path": "/\"_etag\"/?" });
+    let made =
+        client.create(COLLS, with("indexingPolicy", json!({ "includedPaths": [{ "path": "/" }] }))).await;
+    assert_eq!(made["indexingPolicy"]["includedPaths"], json!([{ "path": "/*" }]));
+    assert_eq!(made["indexingPolicy"]["excludedPaths"], json!([etag]));
+    let excluded = json!({ "includedPaths": [{ "path": "/a/?" }], "excludedPaths": [{ "path": "/" }] });
+    let mut body = with("indexingPolicy", excluded);
+    body["id"] = json!("other");
+    let made = client.create(COLLS, body).await;
+    assert_eq!(made["indexingPolicy"]["includedPaths"], json!([{ "path": "/a/?" }]));
+    assert_eq!(made["indexingPolicy"]["excludedPaths"], json!([{ "path": "/*" }, etag]));
+}

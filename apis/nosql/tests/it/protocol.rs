@@ -230,3 +230,37 @@ async fn headers_are_bounded() {
     );
     assert_eq!(client.send(Call::get("/").header("x-filler", "x".repeat(33 * 1024))).await.code(), (413, 0));
 }
+
+#[tokio::test]
+async fn slashes_in_front_of_a_path_do_not_count() {
+    let client = Client::with_container().await;
+    client.put_item("1", "a").await;
+    for path in ["//", "//dbs", "//dbs/d/", "///dbs/d/colls/c", "//dbs/d/colls/c/docs/"] {
+        assert_eq!(client.send(Call::get(path)).await.status, StatusCode::OK, "{path}");
+    }
+    let read = Call::get("//dbs/d/colls/c/docs/1/").key(&json!(["a"]));
+    assert_eq!(client.send(read).await.status, StatusCode::OK);
+    assert_eq!(
+        client.send(Call::post("//dbs/").json(&json!({ "id": "e" }))).await.status,
+        StatusCode::CREATED
+    );
+}
+
+#[tokio::test]
+async fn a_client_in_direct_mode_is_told_to_use_gateway_mode() {
+    let client = Client::with_container().await;
+    let query =
+        "$resolveFor=dbs%2Fd%2Fcolls%2Fc%2Fdocs&$filter=protocol%20eq%20rntbd&$partitionKeyRangeIds=0";
+    for path in [format!("/addresses/?{query}"), format!("//addresses/?{query}"), "/addresses".to_owned()] {
+        let answer = client.send(Call::get(&path).signed_as("docs", "dbs/d/colls/c")).await;
+        assert_eq!(answer.code(), (400, 0), "{path}");
+        let message = answer.message();
+        assert!(message.contains("gatewayMode()") && message.contains("ConnectionMode.Gateway"), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn a_path_behind_an_offer_is_refused_as_such() {
+    let client = Client::with_container().await;
+    assert_eq!(client.send(Call::put("/offers/offers/AQAA/").json(&json!({}))).await.code(), (400, 0));
+}

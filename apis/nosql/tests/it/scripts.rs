@@ -83,3 +83,17 @@ async fn there_are_no_conflicts() {
     assert_eq!(client.send(Call::delete("/dbs/d/colls/c/conflicts/x")).await.code(), (404, 0));
     assert_eq!(client.send(Call::get("/dbs/d/colls/x/conflicts")).await.code(), (404, 1003));
 }
+
+#[tokio::test]
+async fn ids_of_scripts_may_contain_control_characters() {
+    let client = Client::with_container().await;
+    for (id, segment) in [("a\tb", "a%09b"), ("a\rb", "a%0Db"), ("a\nb", "a%0Ab")] {
+        for kind in ["sprocs", "triggers", "udfs"] {
+            client.create(&format!("/dbs/d/colls/c/{kind}"), script(id)).await;
+            let one = format!("/dbs/d/colls/c/{kind}/{segment}");
+            let signed = |call: Call| call.signed_as(kind, &format!("dbs/d/colls/c/{kind}/{id}"));
+            assert_eq!(client.send(signed(Call::get(&one))).await.json()["id"], id);
+            assert_eq!(client.send(signed(Call::delete(&one))).await.status, StatusCode::NO_CONTENT);
+        }
+    }
+}

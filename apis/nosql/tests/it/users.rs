@@ -120,7 +120,7 @@ async fn a_permission_is_replaced_upserted_and_deleted() {
     assert_eq!((&replaced["permissionMode"], &replaced["_rid"]), (&json!("All"), &made["_rid"]));
     assert_eq!(replaced["resourcePartitionKey"], json!(["a"]));
     body["resourcePartitionKey"] = json!(["a", "b"]);
-    assert_eq!(client.send(Call::put(link).json(&body)).await.code(), (400, 0));
+    assert_eq!(client.send(Call::put(link).json(&body)).await.code(), (400, 1001));
     // The container with and without a key are two resources.
     client.create(PERMISSIONS, permission("q", "dbs/d/colls/c")).await;
     let upsert = Call::post(PERMISSIONS).header("x-ms-documentdb-is-upsert", "true");

@@ -4,7 +4,7 @@ use crate::harness::{Harness, item, key, stored, text, unique_mail};
 use model::{
     ConflictFault, ContainerDraft, DefaultTtl, Fault, MissingFault, PreconditionFault, RequestFault,
 };
-use plan::{Condition, Mutation, Operation, Outcome, Rename, Returned, Target};
+use plan::{Condition, DocumentOperation, Mutation, Outcome, Rename, Returned, Target};
 
 #[tokio::test]
 async fn what_is_created_can_be_read_until_it_is_deleted() {
@@ -35,7 +35,7 @@ async fn a_document_is_found_by_its_number_in_its_own_partition_only() {
         async move { engine.read(pass, &engine::ReadOptions::default()).await }
     };
     assert!(read(r#"["a"]"#).await.is_ok());
-    assert_eq!(read(r#"["b"]"#).await.unwrap_err(), Fault::Missing(MissingFault::Resource));
+    assert_eq!(read(r#"["b"]"#).await.unwrap_err().fault, Fault::Missing(MissingFault::Resource));
 }
 
 #[tokio::test]
@@ -161,13 +161,15 @@ async fn a_patch_changes_all_or_nothing_and_never_the_key() {
 async fn a_batch_is_all_or_nothing_and_reads_its_own_writes() {
     let harness = Harness::new().await;
     let container = harness.container(|_| {}, 400).await;
-    let create =
-        |json: &str| Operation::Write(Mutation::Create { item: item(json), condition: Condition::None });
-    let read = |id: &str| Operation::Read { target: Target::Id(id.to_owned()), condition: Condition::None };
-    let run = |operations: Vec<Operation>| {
+    let create = |json: &str| {
+        DocumentOperation::Write(Mutation::Create { item: item(json), condition: Condition::None })
+    };
+    let read =
+        |id: &str| DocumentOperation::Read { target: Target::Id(id.to_owned()), condition: Condition::None };
+    let run = |operations: Vec<DocumentOperation>| {
         let (access, key) = (harness.engine.access(), key(&container, r#"["a"]"#));
         let pass = access.batch(&harness.principal, &container, key, operations).unwrap();
-        harness.engine.batch(pass, Returned::All)
+        harness.engine.batch(pass, Returned::All, &[])
     };
     let done = run(vec![create(r#"{"id":"1","pk":"a"}"#), read("1"), create(r#"{"id":"2","pk":"a"}"#)])
         .await

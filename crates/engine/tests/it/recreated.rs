@@ -71,7 +71,7 @@ async fn a_container_that_is_created_again_begins_above_its_predecessor() {
         let access = harness.engine.access();
         let pass = access.read_document(&harness.principal, &new, address).unwrap();
         let options = ReadOptions { session: vec![seen], ..ReadOptions::default() };
-        let absent = harness.engine.read(pass, &options).await.unwrap_err();
+        let absent = harness.engine.read(pass, &options).await.unwrap_err().fault;
         assert_eq!(absent, Fault::Missing(MissingFault::Resource), "not that the session is ahead");
         let again = harness.create(&new, r#"{"id":"1","pk":"a"}"#).await.unwrap();
         assert!(again.lsn > written.lsn && stamps.insert(again.etag.stamp), "{again:?}");

@@ -1,13 +1,16 @@
 //! The indexing policy: the indexed paths, and the composite, spatial, vector and full-text indexes.
 
-use super::check::{bad, repeated};
-use super::index_path::IndexPath;
+use super::check::repeated;
+use super::index_path::PolicyPath;
 use super::special_indexes::{CompositeIndex, SpatialIndex, VectorIndex};
-use crate::{DecodeFault, Decoder, Encoder, Opaque, RequestFault};
+use crate::{
+    DecodeFault, Decoder, DefinitionList, DefinitionPart, DefinitionRule, Encoder, IndexRule, Opaque,
+    RequestFault,
+};
 use std::collections::HashSet;
 use value::PropertyPath;
 
-const POLICY: &str = "indexingPolicy";
+const PART: DefinitionPart = DefinitionPart::Indexing;
 /// Most composite indexes of a container.
 const COMPOSITE_INDEXES_MAX: usize = 100;
 /// Most entries of each other list of the policy. Assumed to be the service's limit for paths; not verified.
@@ -34,7 +37,7 @@ pub struct IndexingPolicy {
     /// Paths that are indexed unless a longer path excludes them.
     pub included: Vec<IndexedPath>,
     /// Paths that are not indexed unless a longer path includes them.
-    pub excluded: Vec<IndexPath>,
+    pub excluded: Vec<PolicyPath>,
     /// Composite indexes.
     pub composite: Vec<CompositeIndex>,
     /// Spatial indexes.
@@ -49,7 +52,7 @@ pub struct IndexingPolicy {
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexedPath {
     /// The path.
-    pub path: IndexPath,
+    pub path: PolicyPath,
     /// Kinds and precisions that old clients send; stored but not used.
     pub legacy: Option<Opaque>,
 }
@@ -64,7 +67,7 @@ impl Default for IndexingPolicy {
 impl IndexingPolicy {
     /// Consistent indexing of these paths. As in the service, the root is included unless a list contains it, and the
     /// ETag is excluded unless a list contains it.
-    pub fn by_paths(included: Vec<IndexedPath>, excluded: Vec<IndexPath>) -> IndexingPolicy {
+    pub fn by_paths(included: Vec<IndexedPath>, excluded: Vec<PolicyPath>) -> IndexingPolicy {
         let mut policy =
             IndexingPolicy { mode: IndexingMode::Consistent, included, excluded, ..IndexingPolicy::none() };
         policy.automatic = true;
@@ -74,7 +77,7 @@ impl IndexingPolicy {
 
     /// The same, from the texts of the paths.
     pub fn by_texts(included: &[&str], excluded: &[&str]) -> Result<IndexingPolicy, RequestFault> {
-        let parse = |text: &&str| IndexPath::parse(text).map_err(|reason| bad(POLICY, reason));
+        let parse = |text: &&str| PolicyPath::parse(text);
         let included = included.iter().map(|text| Ok(IndexedPath { path: parse(text)?, legacy: None }));
         let included = included.collect::<Result<_, RequestFault>>()?;
         let excluded = excluded.iter().map(parse).collect::<Result<_, _>>()?;
@@ -100,29 +103,29 @@ impl IndexingPolicy {
         if self.mode == IndexingMode::None {
             return;
         }
-        let root = IndexPath::root();
+        let root = PolicyPath::root();
         if !self.names(&root) {
             self.included.push(IndexedPath { path: root, legacy: None });
         }
         // It changes with every write, and queries do not search for it.
-        let etag = IndexPath::etag();
+        let etag = PolicyPath::etag();
         if !self.names(&etag) {
             self.excluded.push(etag);
         }
     }
 
-    fn paths(&self) -> impl Iterator<Item = &IndexPath> {
+    fn paths(&self) -> impl Iterator<Item = &PolicyPath> {
         self.included.iter().map(|included| &included.path).chain(&self.excluded)
     }
 
-    fn names(&self, wanted: &IndexPath) -> bool {
+    fn names(&self, wanted: &PolicyPath) -> bool {
         self.paths().any(|path| path.is_same_place(wanted))
     }
 
-    /// Refuses `count` entries in the list `name` if there are too many.
-    pub fn check_count(name: &str, count: usize) -> Result<(), RequestFault> {
+    /// Refuses `count` entries in a list if there are too many.
+    pub fn check_count(list: DefinitionList, count: usize) -> Result<(), RequestFault> {
         match count > PATHS_MAX {
-            true => Err(bad(POLICY, format!("{count} entries of \"{name}\" given, {PATHS_MAX} allowed"))),
+            true => Err(PART.violates(DefinitionRule::Count { list, given: count, max: PATHS_MAX })),
             false => Ok(()),
         }
     }
@@ -132,7 +135,11 @@ impl IndexingPolicy {
         if count <= COMPOSITE_INDEXES_MAX {
             return Ok(());
         }
-        Err(bad(POLICY, format!("{count} composite indexes given, {COMPOSITE_INDEXES_MAX} allowed")))
+        Err(PART.violates(DefinitionRule::Count {
+            list: DefinitionList::CompositeIndexes,
+            given: count,
+            max: COMPOSITE_INDEXES_MAX,
+        }))
     }
 
     /// Refuses lists that are too long, paths that contradict the mode, and duplicates.
@@ -140,20 +147,20 @@ impl IndexingPolicy {
         self.check_paths()?;
         IndexingPolicy::check_composite_count(self.composite.len())?;
         self.composite.iter().try_for_each(CompositeIndex::check)?;
-        IndexingPolicy::check_count("spatialIndexes", self.spatial.len())?;
+        IndexingPolicy::check_count(DefinitionList::SpatialIndexes, self.spatial.len())?;
         self.spatial.iter().try_for_each(SpatialIndex::check)?;
-        IndexingPolicy::check_count("vectorIndexes", self.vectors.len())?;
+        IndexingPolicy::check_count(DefinitionList::VectorIndexes, self.vectors.len())?;
         self.vectors.iter().try_for_each(VectorIndex::check)?;
-        IndexingPolicy::check_count("fullTextIndexes", self.full_texts.len())?;
+        IndexingPolicy::check_count(DefinitionList::FullTextIndexes, self.full_texts.len())?;
         if self.mode == IndexingMode::None && self.automatic {
-            return Err(bad(POLICY, "\"automatic\" must be false when the indexing mode is none"));
+            return Err(PART.violates(IndexRule::AutomaticWithoutIndexing));
         }
         let vectors: Vec<_> = self.vectors.iter().map(|index| &index.path).collect();
         if let Some(path) = repeated(&vectors).copied().or_else(|| repeated(&self.full_texts)) {
-            return Err(bad(POLICY, format!("the path \"{path}\" has two indexes of one kind")));
+            return Err(PART.violates(IndexRule::RepeatedIndex(path.to_string())));
         }
         if repeated(&self.composite).is_some() {
-            return Err(bad(POLICY, "a composite index is given twice"));
+            return Err(PART.violates(IndexRule::RepeatedComposite));
         }
         Ok(())
     }
@@ -161,14 +168,14 @@ impl IndexingPolicy {
     /// Refuses paths that contradict the mode, and duplicates.
     pub fn check_paths(&self) -> Result<(), RequestFault> {
         if self.mode == IndexingMode::None && self.paths().next().is_some() {
-            return Err(bad(POLICY, "there must be no paths when the indexing mode is none"));
+            return Err(PART.violates(IndexRule::PathsWithoutIndexing));
         }
         // The root and the ETag may have been added to full lists.
-        IndexingPolicy::check_count("includedPaths", self.included.len().saturating_sub(1))?;
-        IndexingPolicy::check_count("excludedPaths", self.excluded.len().saturating_sub(1))?;
+        IndexingPolicy::check_count(DefinitionList::IncludedPaths, self.included.len().saturating_sub(1))?;
+        IndexingPolicy::check_count(DefinitionList::ExcludedPaths, self.excluded.len().saturating_sub(1))?;
         let mut places = HashSet::new();
         match self.paths().find(|path| !places.insert(path.place())) {
-            Some(path) => Err(bad(POLICY, format!("the path \"{path}\" is given twice"))),
+            Some(path) => Err(PART.violates(DefinitionRule::RepeatedPath(path.to_string()))),
             None => Ok(()),
         }
     }
@@ -193,7 +200,7 @@ impl IndexingPolicy {
             mode: input.choice("indexing mode", IndexingMode::ALL, IndexingMode::tag)?,
             automatic: input.flag("automatic indexing")?,
             included: input.list("included paths", IndexedPath::decode)?,
-            excluded: input.list("excluded paths", IndexPath::decode)?,
+            excluded: input.list("excluded paths", PolicyPath::decode)?,
             composite: input.list("composite indexes", CompositeIndex::decode)?,
             spatial: input.list("spatial indexes", SpatialIndex::decode)?,
             vectors: input.list("vector indexes", VectorIndex::decode)?,
@@ -223,7 +230,7 @@ impl IndexedPath {
 
     fn decode(input: &mut Decoder<'_>) -> Result<IndexedPath, DecodeFault> {
         Ok(IndexedPath {
-            path: IndexPath::decode(input)?,
+            path: PolicyPath::decode(input)?,
             legacy: input.option("indexes of an included path", |input| {
                 Opaque::decode(input, "indexes of an included path")
             })?,
@@ -259,7 +266,7 @@ mod tests {
         let none = IndexingPolicy::none();
         assert!(none.check().is_ok());
         assert!(IndexingPolicy { automatic: true, ..none.clone() }.check().is_err());
-        assert!(IndexingPolicy { excluded: vec![IndexPath::root()], ..none }.check().is_err());
+        assert!(IndexingPolicy { excluded: vec![PolicyPath::root()], ..none }.check().is_err());
         assert!(IndexingPolicy { automatic: false, ..IndexingPolicy::default() }.check().is_ok());
     }
 

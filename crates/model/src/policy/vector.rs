@@ -1,10 +1,13 @@
 //! The vector policy: paths, dimensions and distance functions of vectors.
 
-use super::check::{bad, repeated, within};
-use crate::{DecodeFault, Decoder, Encoder, OpaqueMembers, RequestFault};
+use super::check::{repeated, within};
+use crate::{
+    DecodeFault, Decoder, DefinitionNumber, DefinitionPart, DefinitionRule, Encoder, OpaqueMembers,
+    RequestFault,
+};
 use value::PropertyPath;
 
-const POLICY: &str = "vectorEmbeddingPolicy";
+const PART: DefinitionPart = DefinitionPart::Vectors;
 
 /// The paths of vectors.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -58,11 +61,11 @@ impl VectorEmbeddingPolicy {
     /// Refuses dimensions out of bounds, and duplicate paths.
     pub fn check(&self) -> Result<(), RequestFault> {
         for embedding in &self.embeddings {
-            within(POLICY, "dimensions", embedding.dimensions, VectorEmbedding::DIMENSIONS)?;
+            within(PART, DefinitionNumber::Dimensions, embedding.dimensions, VectorEmbedding::DIMENSIONS)?;
         }
         let paths: Vec<_> = self.embeddings.iter().map(|embedding| &embedding.path).collect();
         match repeated(&paths) {
-            Some(path) => Err(bad(POLICY, format!("the path \"{path}\" is given twice"))),
+            Some(path) => Err(PART.violates(DefinitionRule::RepeatedPath(path.to_string()))),
             None => Ok(()),
         }
     }

@@ -10,9 +10,3 @@ mod script;
 pub use encryption_key::ClientEncryptionKeyDefinition;
 pub use permission::{PermissionDefinition, PermissionMode, TokenLife};
 pub use script::{ScriptDefinition, ScriptKind, TriggerOperation, TriggerTime};
-
-use crate::RequestFault;
-
-fn bad(field: &str, reason: impl Into<String>) -> RequestFault {
-    RequestFault::BadDefinition { field: field.to_owned(), reason: reason.into() }
-}

@@ -1,6 +1,6 @@
 //! Scripts of a container.
 
-use super::{choice, members, name_in, name_of, text};
+use super::{choice, members, name_in, text};
 use crate::faults::NosqlFault;
 use model::{ScriptDefinition, ScriptKind, TriggerOperation, TriggerTime};
 use serde_json::{Map, Value as Json};
@@ -18,15 +18,15 @@ const OPERATIONS: [(&str, TriggerOperation); 6] = [
 
 pub(crate) fn read(kind: ScriptKind, body: &Json) -> Result<ScriptDefinition, NosqlFault> {
     let members = members(body, "a script")?;
-    let id = name_of(members)?;
+    let id = text(members, "id")?;
     // Its text is checked before the members that only triggers have.
-    let script = ScriptDefinition::new(&id, text(members, "body")?, None)?;
+    let script = ScriptDefinition::new(id, text(members, "body")?, None)?;
     match kind {
         ScriptKind::StoredProcedure | ScriptKind::UserDefinedFunction => Ok(script),
         ScriptKind::Trigger => {
             let time = choice(members, "triggerType", &TIMES)?;
             let operation = choice(members, "triggerOperation", &OPERATIONS)?;
-            Ok(ScriptDefinition::new(&id, script.body(), Some((time, operation)))?)
+            Ok(ScriptDefinition::new(id, script.body(), Some((time, operation)))?)
         }
     }
 }
@@ -72,7 +72,7 @@ mod tests {
             let mut body = good.clone();
             body[field] = value;
             let fault = read(ScriptKind::Trigger, &body).unwrap_err();
-            assert!(field == "id" || fault.to_string().contains(field), "{fault}");
+            assert!(field == "id" || crate::faults::text(&fault).contains(field), "{fault}");
         }
     }
 }

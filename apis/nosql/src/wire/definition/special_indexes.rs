@@ -2,10 +2,10 @@
 
 use super::reader::Reader;
 use super::{bad, name_in};
-use model::RequestFault;
+use crate::faults::NosqlFault;
 use model::policy::{
-    BoundingBox, CompositeIndex, CompositePath, IndexPath, Quantizer, SpatialIndex, SpatialType, VectorIndex,
-    VectorIndexKind,
+    BoundingBox, CompositeIndex, CompositePath, PolicyPath, Quantizer, SpatialIndex, SpatialType,
+    VectorIndex, VectorIndexKind,
 };
 use serde_json::{Value as Json, json};
 use value::PropertyPath;
@@ -23,7 +23,7 @@ const VECTOR_KINDS: [(&str, VectorIndexKind); 3] = [
     ("diskANN", VectorIndexKind::DiskAnn),
 ];
 
-pub(super) fn read_composite(json: &Json) -> Result<CompositeIndex, RequestFault> {
+pub(super) fn read_composite(json: &Json) -> Result<CompositeIndex, NosqlFault> {
     let Json::Array(list) = json else {
         return Err(bad(POLICY, "a composite index must be an array"));
     };
@@ -45,10 +45,10 @@ pub(super) fn write_composite(index: &CompositeIndex) -> Json {
     index.paths.iter().map(path).collect()
 }
 
-pub(super) fn read_spatial(json: &Json) -> Result<SpatialIndex, RequestFault> {
+pub(super) fn read_spatial(json: &Json) -> Result<SpatialIndex, NosqlFault> {
     let reader = Reader::new(POLICY, "a spatial index", json)?;
     reader.only(&["path", "types", "boundingBox"])?;
-    let path = IndexPath::parse(reader.required_text("path")?).map_err(|reason| bad(POLICY, reason))?;
+    let path = PolicyPath::parse(reader.required_text("path")?)?;
     let known = SpatialType::ALL.map(|kind| (kind.name(), kind));
     let mut types = Vec::new();
     for json in reader.list("types")? {
@@ -62,7 +62,7 @@ pub(super) fn read_spatial(json: &Json) -> Result<SpatialIndex, RequestFault> {
     Ok(index)
 }
 
-fn read_box(json: &Json) -> Result<BoundingBox, RequestFault> {
+fn read_box(json: &Json) -> Result<BoundingBox, NosqlFault> {
     let reader = Reader::new(POLICY, "\"boundingBox\"", json)?;
     reader.only(&CORNERS)?;
     let mut corners = [0.0; 4];
@@ -91,7 +91,7 @@ fn write_box(bounding_box: BoundingBox) -> Json {
     Json::Object(CORNERS.into_iter().zip(bounding_box.corners).map(member).collect())
 }
 
-pub(super) fn read_vector(json: &Json) -> Result<VectorIndex, RequestFault> {
+pub(super) fn read_vector(json: &Json) -> Result<VectorIndex, NosqlFault> {
     let reader = Reader::new(POLICY, "a vector index", json)?;
     reader.only(&[
         "path",
@@ -116,7 +116,7 @@ pub(super) fn read_vector(json: &Json) -> Result<VectorIndex, RequestFault> {
     Ok(index)
 }
 
-fn shard_key(reader: &Reader<'_>) -> Result<Option<PropertyPath>, RequestFault> {
+fn shard_key(reader: &Reader<'_>) -> Result<Option<PropertyPath>, NosqlFault> {
     let name = "vectorIndexShardKey";
     let parse = |text: &str| {
         PropertyPath::parse(text)
@@ -147,7 +147,7 @@ pub(super) fn write_vector(index: &VectorIndex) -> Json {
 }
 
 /// The path of a full-text index.
-pub(super) fn read_full_text(json: &Json) -> Result<PropertyPath, RequestFault> {
+pub(super) fn read_full_text(json: &Json) -> Result<PropertyPath, NosqlFault> {
     let reader = Reader::new(POLICY, "a full-text index", json)?;
     reader.only(&["path"])?;
     reader.path("path")

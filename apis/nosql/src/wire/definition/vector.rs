@@ -2,7 +2,7 @@
 
 use super::reader::Reader;
 use super::{name_in, opaque};
-use model::RequestFault;
+use crate::faults::NosqlFault;
 use model::policy::{DistanceFunction, VectorDataType, VectorEmbedding, VectorEmbeddingPolicy};
 use serde_json::{Value as Json, json};
 
@@ -21,7 +21,7 @@ const DISTANCES: [(&str, DistanceFunction); 3] = [
     ("euclidean", DistanceFunction::Euclidean),
 ];
 
-pub(super) fn read(json: &Json) -> Result<VectorEmbeddingPolicy, RequestFault> {
+pub(super) fn read(json: &Json) -> Result<VectorEmbeddingPolicy, NosqlFault> {
     let reader = Reader::new(POLICY, "it", json)?;
     reader.only(&["vectorEmbeddings"])?;
     let embeddings = reader.list("vectorEmbeddings")?.iter().map(read_embedding);
@@ -30,7 +30,7 @@ pub(super) fn read(json: &Json) -> Result<VectorEmbeddingPolicy, RequestFault> {
     Ok(policy)
 }
 
-fn read_embedding(json: &Json) -> Result<VectorEmbedding, RequestFault> {
+fn read_embedding(json: &Json) -> Result<VectorEmbedding, NosqlFault> {
     let reader = Reader::new(POLICY, "a vector embedding", json)?;
     reader.only(&["path", "dataType", "dimensions", "distanceFunction", "embeddingSource"])?;
     let source = match reader.get("embeddingSource") {
@@ -69,7 +69,7 @@ fn write_embedding(embedding: &VectorEmbedding) -> Json {
 mod tests {
     use super::*;
 
-    fn read(embedding: Json) -> Result<Json, RequestFault> {
+    fn read(embedding: Json) -> Result<Json, NosqlFault> {
         super::read(&json!({ "vectorEmbeddings": [embedding] })).map(|policy| write(&policy))
     }
 
