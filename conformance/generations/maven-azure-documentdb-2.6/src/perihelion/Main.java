@@ -30,6 +30,7 @@ import com.microsoft.azure.documentdb.SqlQuerySpec;
 import com.microsoft.azure.documentdb.internal.HttpConstants;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.ToIntFunction;
 import org.json.JSONObject;
 
 /** `azure-documentdb`, the synchronous Java client of 2015 to 2022: links, and documents of `org.json`. */
@@ -67,8 +68,9 @@ public final class Main {
     }
 
     private static void refused(String name, int status, Walk.Through call) {
-        Walk.refused(
-                name, status, error -> error instanceof DocumentClientException known ? known.getStatusCode() : 0, call);
+        ToIntFunction<Throwable> statusOf =
+                error -> error instanceof DocumentClientException known ? known.getStatusCode() : 0;
+        Walk.refused(name, status, statusOf, call);
     }
 
     private void catalog() throws DocumentClientException {
