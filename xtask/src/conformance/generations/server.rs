@@ -110,3 +110,19 @@ fn certificate(address: &str) -> Result<String, String> {
         Err(format!("the server gave no certificate: {answer}"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_ends_is_not_ready() {
+        assert!(
+            Server::start(Path::new("true")).is_err_and(|message| message.contains("did not become ready"))
+        );
+        assert!(
+            Server::start(Path::new("no-such-program"))
+                .is_err_and(|message| message.contains("cannot start"))
+        );
+    }
+}
