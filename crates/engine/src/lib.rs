@@ -34,8 +34,8 @@ pub use access::{
 pub use admission::AdmissionBounds;
 pub use catalog::{
     Addressed, ClientEncryptionKey, Container, ContainerUsage, Creation, Database, Entry, NamedScript, Offer,
-    OfferOwner, Page, PageRequest, PartitionRange, Permission, PermissionPart, PermissionResource, RangeFeed,
-    Script, User, WantedPermission, Written,
+    OfferOwner, Page, PageRequest, PartitionRange, PartitionUsage, Permission, PermissionPart,
+    PermissionResource, RangeFeed, Script, User, WantedPermission, Written,
 };
 pub use derived::Derived;
 pub use documents::{

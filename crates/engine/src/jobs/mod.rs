@@ -13,7 +13,7 @@ mod reschedule;
 mod trim;
 
 use crate::engine::Engine;
-use model::{ContainerNumber, Fault, PartitionOrdinal};
+use model::{ContainerNumber, Fault, MissingFault, PartitionOrdinal};
 use partition::Step;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -86,14 +86,33 @@ impl Work {
     async fn carry_out(self, engine: Arc<Engine>) -> Result<(), Fault> {
         #[cfg(feature = "planted-faults")]
         partition::planted::panic_if_job_is(self.name());
-        match self {
+        let result = match self {
             Work::SettleCatalog => engine.catalog.settle(engine.store()).await,
             Work::Drop(number) => engine.delete_dropped(number).await,
             Work::Reschedule(number) => engine.reschedule_expiry(number).await,
             Work::Sweep(number) => engine.sweep_expired(number).await,
             Work::Trim(number, ordinal) => engine.trim_log(number, ordinal).await,
             Work::CloseIdle => engine.close_idle_partitions().await,
+        };
+        let is_dropped = |number| engine.catalog.state().container(number).is_none();
+        unless_dropped(result, self.container().is_some_and(is_dropped))
+    }
+
+    /// The container that the work is for, if it is in the catalog.
+    fn container(self) -> Option<ContainerNumber> {
+        match self {
+            Work::Reschedule(number) | Work::Sweep(number) | Work::Trim(number, _) => Some(number),
+            Work::SettleCatalog | Work::Drop(_) | Work::CloseIdle => None,
         }
+    }
+}
+
+/// The result of work for a container that may have been dropped meanwhile: then its absence is no failure and nothing
+/// is left to do.
+fn unless_dropped(result: Result<(), Fault>, is_dropped: bool) -> Result<(), Fault> {
+    match result {
+        Err(Fault::Missing(MissingFault::Owner)) if is_dropped => Ok(()),
+        result => result,
     }
 }
 
@@ -257,5 +276,19 @@ async fn run(engine: Weak<Engine>, wake: Arc<Notify>) {
             return under_way.wait_for_all().await;
         }
         under_way.begin(&engine, engine.due_work(begun));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_for_a_dropped_container_does_not_fail() {
+        let absent = || Err(Fault::Missing(MissingFault::Owner));
+        assert_eq!(unless_dropped(absent(), true), Ok(()));
+        assert_eq!(unless_dropped(absent(), false), absent());
+        let internal = || Err(Fault::Internal("x".to_owned()));
+        assert_eq!(unless_dropped(internal(), true), internal());
     }
 }

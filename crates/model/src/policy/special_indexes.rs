@@ -1,6 +1,6 @@
 //! Indexes in addition to the one on every path: composite, spatial, vector.
 
-use super::check::{bad, repeated, within};
+use super::check::{bad, repeated};
 use super::geospatial::GeospatialType;
 use super::index_path::IndexPath;
 use super::vector::VectorEmbedding;
@@ -132,12 +132,13 @@ impl SpatialIndex {
     pub(super) fn check_box(&self, geospatial: GeospatialType) -> Result<(), RequestFault> {
         match (geospatial, self.bounding_box) {
             (GeospatialType::Geography, None) | (GeospatialType::Geometry, Some(_)) => Ok(()),
-            (GeospatialType::Geometry, None) => {
-                Err(bad(POLICY, format!("the spatial index \"{}\" needs a \"boundingBox\"", self.path)))
-            }
+            (GeospatialType::Geometry, None) => Err(bad(
+                POLICY,
+                format!("the spatial index \"{}\" of a Geometry needs a \"boundingBox\"", self.path),
+            )),
             (GeospatialType::Geography, Some(_)) => Err(bad(
                 POLICY,
-                format!("the spatial index \"{}\" of a geography has no \"boundingBox\"", self.path),
+                format!("the spatial index \"{}\" of a Geography has no \"boundingBox\"", self.path),
             )),
         }
     }
@@ -207,7 +208,7 @@ impl VectorIndex {
     /// Allowed bytes of a quantized vector.
     pub const QUANTIZATION_BYTES: RangeInclusive<u32> = 1..=512;
     /// Allowed numbers of candidates while the graph is built.
-    pub const SEARCH_LIST_SIZE: RangeInclusive<u32> = 10..=500;
+    pub const SEARCH_LIST_SIZE: RangeInclusive<u32> = 25..=500;
 
     /// An index of the vectors at `path` with default settings.
     pub fn new(path: PropertyPath, kind: VectorIndexKind) -> VectorIndex {
@@ -221,13 +222,34 @@ impl VectorIndex {
         }
     }
 
+    /// Refuses a number out of bounds, in the words that clients look for.
+    pub fn check_number(name: &str, number: i64, bounds: RangeInclusive<u32>) -> Result<(), RequestFault> {
+        let (least, most) = (bounds.start(), bounds.end());
+        if (i64::from(*least)..=i64::from(*most)).contains(&number) {
+            return Ok(());
+        }
+        let reason = format!(
+            "The Vector Indexing Policy parameter {name} value :: {number} is out of range. The allowed range is \
+             between {least} and {most}."
+        );
+        Err(bad(POLICY, reason))
+    }
+
     /// Refuses settings that do not apply to its kind, and sizes out of bounds.
     pub fn check(&self) -> Result<(), RequestFault> {
         if let Some(bytes) = self.quantization_bytes {
-            within(POLICY, "quantizationByteSize", bytes, VectorIndex::QUANTIZATION_BYTES)?;
+            VectorIndex::check_number(
+                "QuantizationByteSize",
+                i64::from(bytes),
+                VectorIndex::QUANTIZATION_BYTES,
+            )?;
         }
         if let Some(size) = self.search_list_size {
-            within(POLICY, "indexingSearchListSize", size, VectorIndex::SEARCH_LIST_SIZE)?;
+            VectorIndex::check_number(
+                "IndexingSearchListSize",
+                i64::from(size),
+                VectorIndex::SEARCH_LIST_SIZE,
+            )?;
         }
         let shortens = self.quantization_bytes.is_some() || self.quantizer.is_some();
         match self.kind {
@@ -248,7 +270,7 @@ impl VectorIndex {
         let Some(embedding) = embeddings.iter().find(|embedding| embedding.path == *path) else {
             return Err(bad(
                 POLICY,
-                format!("the vector index on \"{path}\" has no path in the vector policy"),
+                format!("The Vector Indexing Policy's path::{path} not matching in Embedding's path."),
             ));
         };
         let dimensions = embedding.dimensions;
@@ -260,13 +282,11 @@ impl VectorIndex {
                 ),
             ));
         }
-        if self.quantization_bytes.is_some_and(|bytes| bytes > dimensions) {
-            return Err(bad(
-                POLICY,
-                format!("\"quantizationByteSize\" of \"{path}\" exceeds its dimensions"),
-            ));
+        let bytes_max = dimensions.min(*VectorIndex::QUANTIZATION_BYTES.end());
+        match self.quantization_bytes {
+            Some(bytes) => VectorIndex::check_number("QuantizationByteSize", i64::from(bytes), 1..=bytes_max),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -418,7 +438,7 @@ mod tests {
         assert!(!check(quantized, |index| index.search_list_size = Some(100)));
         assert!(check(graph, |index| index.quantization_bytes = Some(512)));
         assert!(!check(graph, |index| index.quantization_bytes = Some(513)));
-        assert!(check(graph, |index| index.search_list_size = Some(10)));
-        assert!(!check(graph, |index| index.search_list_size = Some(9)));
+        assert!(check(graph, |index| index.search_list_size = Some(25)));
+        assert!(!check(graph, |index| index.search_list_size = Some(24)));
     }
 }

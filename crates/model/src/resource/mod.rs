@@ -13,6 +13,28 @@ pub use script::{ScriptDefinition, ScriptKind, TriggerOperation, TriggerTime};
 
 use crate::RequestFault;
 
+/// The letter case of a word that a client chose from a list: clients get it back as they wrote it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LetterCase {
+    /// The first letter is a capital.
+    #[default]
+    Capital,
+    /// All letters are small.
+    Lower,
+}
+
+impl LetterCase {
+    const EACH: [LetterCase; 2] = [LetterCase::Capital, LetterCase::Lower];
+
+    /// The tag of a word in this letter case; `mark` is above all tags.
+    fn marked(self, tag: u8, mark: u8) -> u8 {
+        match self {
+            LetterCase::Capital => tag,
+            LetterCase::Lower => tag | mark,
+        }
+    }
+}
+
 fn bad(field: &str, reason: impl Into<String>) -> RequestFault {
     RequestFault::BadDefinition { field: field.to_owned(), reason: reason.into() }
 }

@@ -4,7 +4,7 @@ use super::reader::Reader;
 use super::special_indexes::{
     read_composite, read_full_text, read_spatial, read_vector, write_composite, write_spatial, write_vector,
 };
-use super::{bad, name_in, opaque};
+use super::{bad, name_in};
 use model::RequestFault;
 use model::policy::{IndexPath, IndexedPath, IndexingMode, IndexingPolicy};
 use serde_json::{Map, Value as Json, json};
@@ -15,10 +15,14 @@ const POLICY: &str = "indexingPolicy";
 const PATH_LISTS: [&str; 5] =
     ["includedPaths", "excludedPaths", "spatialIndexes", "vectorIndexes", "fullTextIndexes"];
 
-const MODES: [(&str, IndexingMode); 3] =
-    [("consistent", IndexingMode::Consistent), ("lazy", IndexingMode::Lazy), ("none", IndexingMode::None)];
+/// The service makes lazy indexing consistent.
+const MODES: [(&str, IndexingMode); 3] = [
+    ("consistent", IndexingMode::Consistent),
+    ("lazy", IndexingMode::Consistent),
+    ("none", IndexingMode::None),
+];
 
-/// Index kinds that old clients send for an included path; stored but not used.
+/// Index kinds that old clients send for an included path; the service drops them.
 const LEGACY_KINDS: [(&str, ()); 3] = [("Range", ()), ("Hash", ()), ("Spatial", ())];
 const LEGACY_TYPES: [(&str, ()); 6] = [
     ("String", ()),
@@ -47,7 +51,8 @@ pub(super) fn read(json: Option<&Json>) -> Result<IndexingPolicy, RequestFault> 
         IndexingPolicy::check_count(list, reader.list(list)?.len())?;
     }
     let mode = reader.choice("indexingMode", &MODES)?.unwrap_or(IndexingMode::Consistent);
-    let automatic = reader.flag("automatic")?.unwrap_or(mode != IndexingMode::None);
+    // The service indexes automatically unless it does not index at all.
+    let automatic = reader.flag("automatic")?.unwrap_or(false) || mode != IndexingMode::None;
     let mut policy = IndexingPolicy { mode, automatic, ..IndexingPolicy::none() };
     policy.included = list(&reader, "includedPaths", included_path)?;
     policy.excluded = list(&reader, "excludedPaths", excluded_path)?;
@@ -83,7 +88,7 @@ fn included_path(json: &Json) -> Result<IndexedPath, RequestFault> {
             return Err(index.bad("\"precision\" must be a whole number"));
         }
     }
-    Ok(IndexedPath { path, legacy: reader.get("indexes").map(opaque::read) })
+    Ok(IndexedPath { path })
 }
 
 fn excluded_path(json: &Json) -> Result<IndexPath, RequestFault> {
@@ -115,11 +120,7 @@ pub(super) fn write(policy: &IndexingPolicy) -> Json {
 }
 
 fn write_included(included: &IndexedPath) -> Json {
-    let mut json = json!({ "path": included.path.to_string() });
-    if let Some(legacy) = &included.legacy {
-        json["indexes"] = opaque::write(legacy);
-    }
-    json
+    json!({ "path": included.path.to_string() })
 }
 
 #[cfg(test)]
@@ -204,10 +205,15 @@ mod tests {
     }
 
     #[test]
-    fn legacy_kinds_come_back_as_they_were() {
+    fn what_the_service_normalises_comes_back_normal() {
         let path =
             json!({ "path": "/*", "indexes": [{ "kind": "Range", "dataType": "Number", "precision": -1 }] });
-        assert_eq!(read(&json!({ "includedPaths": [path] })).unwrap()["includedPaths"], json!([path]));
+        let policy = read(&json!({ "includedPaths": [path] })).unwrap();
+        assert_eq!(policy["includedPaths"], json!([{ "path": "/*" }]));
+        for policy in [json!({ "indexingMode": "Lazy" }), json!({ "automatic": false }), json!({})] {
+            let policy = read(&policy).unwrap();
+            assert_eq!((&policy["indexingMode"], &policy["automatic"]), (&json!("consistent"), &json!(true)));
+        }
         let odd = json!({ "path": "/*", "indexes": [{ "kind": "Tree" }] });
         assert!(read(&json!({ "includedPaths": [odd] })).is_err());
     }

@@ -101,8 +101,19 @@ pub(super) fn read_vector(json: &Json) -> Result<VectorIndex, RequestFault> {
         "quantizerType",
         "vectorIndexShardKey",
     ])?;
-    let kind =
-        reader.choice("type", &VECTOR_KINDS)?.ok_or_else(|| reader.bad("a vector index needs a \"type\""))?;
+    let kind = reader.text("type")?.ok_or_else(|| reader.bad("a vector index needs a \"type\""))?;
+    let refused = |fault: RequestFault| {
+        reader.bad(format!("The Vector Indexing Policy's Index Type::{kind} is invalid: {fault}"))
+    };
+    let kind = reader.chosen("type", kind, &VECTOR_KINDS).map_err(refused)?;
+    for (name, said, bounds) in [
+        ("quantizationByteSize", "QuantizationByteSize", VectorIndex::QUANTIZATION_BYTES),
+        ("indexingSearchListSize", "IndexingSearchListSize", VectorIndex::SEARCH_LIST_SIZE),
+    ] {
+        if let Some(number) = reader.get(name).and_then(Json::as_i64) {
+            VectorIndex::check_number(said, number, bounds)?;
+        }
+    }
     let quantizers = Quantizer::ALL.map(|quantizer| (quantizer.name(), quantizer));
     let index = VectorIndex {
         path: reader.path("path")?,
@@ -119,12 +130,17 @@ pub(super) fn read_vector(json: &Json) -> Result<VectorIndex, RequestFault> {
 fn shard_key(reader: &Reader<'_>) -> Result<Option<PropertyPath>, RequestFault> {
     let name = "vectorIndexShardKey";
     let parse = |text: &str| {
-        PropertyPath::parse(text)
-            .map_err(|error| reader.bad(format!("the path \"{text}\" is invalid: {error}")))
+        PropertyPath::parse(text).map_err(|error| {
+            reader.bad(format!("The Vector Indexing Policy has an invalid Shard Path: {text}. ({error})"))
+        })
     };
     match reader.list(name)? {
         [] => Ok(None),
         [Json::String(text)] => parse(text).map(Some),
+        several @ [_, _, ..] => Err(reader.bad(format!(
+            "The number of shard paths defined in the Vector Indexing Policy: {} exceeds the maximum: 1.",
+            several.len()
+        ))),
         _ => Err(reader.bad(format!("\"{name}\" must be an array with one path"))),
     }
 }

@@ -38,14 +38,31 @@ fn read_embedding(json: &Json) -> Result<VectorEmbedding, RequestFault> {
         Some(Json::Object(source)) => Some(opaque::read_members(source)),
         Some(_) => return Err(reader.bad("\"embeddingSource\" must be an object")),
     };
+    if let Some(number) = reader.get("dimensions").and_then(Json::as_i64) {
+        VectorEmbedding::check_dimensions(number)?;
+    }
     let dimensions = |reader: &Reader<'_>| reader.whole("dimensions", VectorEmbedding::DIMENSIONS);
     Ok(VectorEmbedding {
         path: reader.path("path")?,
-        data_type: reader.choice("dataType", &DATA_TYPES)?.unwrap_or_default(),
+        data_type: chosen(&reader, "dataType", "DataType", &DATA_TYPES)?,
         dimensions: dimensions(&reader)?.unwrap_or(VectorEmbedding::DIMENSIONS_DEFAULT),
-        distance: reader.choice("distanceFunction", &DISTANCES)?.unwrap_or_default(),
+        distance: chosen(&reader, "distanceFunction", "DistanceFunction", &DISTANCES)?,
         source,
     })
+}
+
+/// One of `choices`; the refusal has the words that clients look for.
+fn chosen<T: Copy + Default>(
+    reader: &Reader<'_>,
+    name: &str,
+    said: &str,
+    choices: &[(&str, T)],
+) -> Result<T, RequestFault> {
+    let Some(text) = reader.text(name)? else { return Ok(T::default()) };
+    let refused = |fault: RequestFault| {
+        reader.bad(format!("The Vector Embedding Policy has an invalid {said}:{text}: {fault}"))
+    };
+    reader.chosen(name, text, choices).map_err(refused)
 }
 
 pub(super) fn write(policy: &VectorEmbeddingPolicy) -> Json {
