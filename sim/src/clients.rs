@@ -10,7 +10,7 @@ use engine::{
     AfterRefusal, Container, DocumentAddress, Engine, FeedPage, FeedRequest, Keyed, Principal, ReadOptions,
 };
 use model::{DocumentNumber, Fault, PartitionKey, PartitionOrdinal};
-use plan::{Condition, Item, Mutation, Operation, Outcome, Rename, Returned, StoredDocument, Target};
+use plan::{Condition, DocumentOperation, Item, Mutation, Outcome, Rename, Returned, StoredDocument, Target};
 use serde_json::{Value as Json, json};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -177,8 +177,8 @@ impl Clients {
         let record = self.invoke(lane, self.event(), Call::Steps { key, steps });
         let key = partition_key(&self.container, key);
         let outcome = match operation(&step) {
-            Ok(Operation::Read { target, condition }) => self.read(key, target, condition).await,
-            Ok(Operation::Write(mutation)) => self.write(key, mutation).await,
+            Ok(DocumentOperation::Read { target, condition }) => self.read(key, target, condition).await,
+            Ok(DocumentOperation::Write(mutation)) => self.write(key, mutation).await,
             Err(fault) => Err(fault),
         };
         let seen = outcome.and_then(|outcome| seen_of(&outcome));
@@ -195,7 +195,7 @@ impl Clients {
     }
 
     async fn write(&self, key: PartitionKey, mutation: Mutation) -> Result<Outcome, Fault> {
-        let keyed = Keyed::new(&self.container, Some(key), Operation::Write(mutation))?;
+        let keyed = Keyed::new(&self.container, Some(key), DocumentOperation::Write(mutation))?;
         let pass = self.engine.access().write(&self.principal, keyed)?;
         let receipt = self.engine.write(pass).await.map_err(|refusal| refusal.fault)?;
         Ok(receipt.outcome)
@@ -259,7 +259,7 @@ impl Clients {
         match &page {
             Ok(page) => {
                 let open = |continuation| OpenFeed { scope, continuation };
-                *feed = page.continuation.clone().map(open);
+                *feed = page.continuation.clone().map(|next| open(next.text));
             }
             Err(Fault::Request(_)) => *feed = None,
             Err(_) => {}
@@ -281,8 +281,8 @@ fn seen_of(outcome: &Outcome) -> Result<Seen, Fault> {
 }
 
 /// Converts a step into the product's type.
-fn operation(step: &Step) -> Result<Operation, Fault> {
-    Ok(Operation::Write(match step {
+fn operation(step: &Step) -> Result<DocumentOperation, Fault> {
+    Ok(DocumentOperation::Write(match step {
         Step::Create { body } => Mutation::Create { item: item(body)?, condition: Condition::None },
         Step::Upsert { body, precondition } => {
             Mutation::Upsert { item: item(body)?, condition: condition(precondition) }
@@ -299,7 +299,10 @@ fn operation(step: &Step) -> Result<Operation, Fault> {
             Mutation::Delete { target: target(selector)?, condition: condition(precondition) }
         }
         Step::Read { selector, precondition } => {
-            return Ok(Operation::Read { target: target(selector)?, condition: condition(precondition) });
+            return Ok(DocumentOperation::Read {
+                target: target(selector)?,
+                condition: condition(precondition),
+            });
         }
     }))
 }

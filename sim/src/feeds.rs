@@ -63,7 +63,7 @@ impl Feed {
                 return Err(format!("a feed shows {id} of key {key} twice"));
             }
         }
-        self.continuation = page.continuation.clone();
+        self.continuation = page.continuation.clone().map(|next| next.text);
         self.ended = page.continuation.is_none();
         Ok(())
     }

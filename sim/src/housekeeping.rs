@@ -20,7 +20,7 @@ use model::{
 use partition::index::unnamed_runs;
 use partition::keyspace::{self, CONTAINER_SPACES, PartitionId, RECORDS};
 use partition::{AuditScope, ContainerShape, ExpiryRule, PartitionSpec};
-use plan::{Condition, Item, Mutation, Operation, Outcome, StoredDocument, Target};
+use plan::{Condition, DocumentOperation, Item, Mutation, Outcome, StoredDocument, Target};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -386,7 +386,7 @@ impl Housekeeping {
         let container = Arc::clone(&self.tracked[number].container);
         self.world.run(async move {
             let key = container.definition().partition_key.key(vec!["a".into()])?;
-            let keyed = Keyed::new(&container, Some(key), Operation::Write(mutation))?;
+            let keyed = Keyed::new(&container, Some(key), DocumentOperation::Write(mutation))?;
             let pass = engine.access().write(&principal, keyed)?;
             engine.write(pass).await.map(|receipt| receipt.outcome).map_err(|refusal| refusal.fault)
         })
@@ -472,7 +472,7 @@ impl Housekeeping {
         let looked: Result<_, Fault> = self.world.run(async move {
             let view = store.view().await.map_err(partition::read_fault)?;
             let partitions = [PartitionSpec { id, range: model::EffectiveRange::full() }];
-            let expiry = ExpiryRule::Settled { swept_second: 0 };
+            let expiry = ExpiryRule::Rescheduled { swept_second: 0 };
             let scope =
                 AuditScope { container: container.number(), shape: &shape, partitions: &partitions, expiry };
             let report = partition::audit(&view, &scope).await?;

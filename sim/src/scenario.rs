@@ -5,7 +5,7 @@
 
 use crate::naive::{Body, DefaultTtl, Edit};
 use crate::random::Random;
-use kv::{FaultKind, Survivors};
+use kv::{InjectedFault, Survivors};
 use serde_json::{Value as Json, json};
 
 /// Partition keys: the value of the document's `pk`, if it has one.
@@ -98,15 +98,15 @@ pub enum Wave {
 #[derive(Clone, Debug, Default)]
 pub struct Trouble {
     /// Storage calls that fail, counted from the start of the wave.
-    pub faults: Vec<(u64, FaultKind)>,
+    pub faults: Vec<(u64, InjectedFault)>,
     /// A writer panics when it evaluates the transaction after N others.
     pub panic: Option<u64>,
     /// The store refuses the transaction after N others, and with it its batch.
     pub spoil: Option<u64>,
 }
 
-impl From<Vec<(u64, FaultKind)>> for Trouble {
-    fn from(faults: Vec<(u64, FaultKind)>) -> Trouble {
+impl From<Vec<(u64, InjectedFault)>> for Trouble {
+    fn from(faults: Vec<(u64, InjectedFault)>) -> Trouble {
         Trouble { faults, ..Trouble::default() }
     }
 }
@@ -289,7 +289,7 @@ impl Drawing {
         ])
     }
 
-    fn faults(&mut self, percent: u64) -> Vec<(u64, FaultKind)> {
+    fn faults(&mut self, percent: u64) -> Vec<(u64, InjectedFault)> {
         if !self.random.chance(percent) {
             return Vec::new();
         }
@@ -297,12 +297,12 @@ impl Drawing {
         let fault = |_| {
             let survive = self.random.index(2);
             let kinds = [
-                FaultKind::Fail,
-                FaultKind::FailSync,
-                FaultKind::FailSync,
-                FaultKind::Tear { survive },
-                FaultKind::Damage,
-                FaultKind::DropUnsynced,
+                InjectedFault::Fail,
+                InjectedFault::FailSync,
+                InjectedFault::FailSync,
+                InjectedFault::Tear { survive },
+                InjectedFault::Damage,
+                InjectedFault::DropUnsynced,
             ];
             let call = 1 + self.random.below(30);
             (call, *self.random.pick(&kinds))

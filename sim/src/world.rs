@@ -18,7 +18,7 @@ use engine::{
 };
 use hmac::{Hmac, KeyInit, Mac};
 use kv::{
-    Batch, CommitFault, CommitMode, Direction, Durability, FaultKind, FaultScript, Health, ScanLimit,
+    Batch, CommitFault, CommitMode, Direction, Durability, FaultScript, Health, InjectedFault, ScanLimit,
     StorageCall, Store, Survivors,
 };
 use model::policy::{CompositeIndex, ComputedProperty, IndexingPolicy, SpatialIndex, SpatialType};
@@ -281,9 +281,12 @@ impl World {
         for (call, kind) in &trouble.faults {
             match kind {
                 // Acknowledged writes are lost then, which is checked in a separate wave.
-                FaultKind::DropUnsynced if self.durability == Durability::Buffered => {}
-                FaultKind::DropUnsynced => self.script.fail_next(StorageCall::Reopen, *kind),
-                FaultKind::Fail | FaultKind::FailSync | FaultKind::Tear { .. } | FaultKind::Damage => {
+                InjectedFault::DropUnsynced if self.durability == Durability::Buffered => {}
+                InjectedFault::DropUnsynced => self.script.fail_next(StorageCall::Reopen, *kind),
+                InjectedFault::Fail
+                | InjectedFault::FailSync
+                | InjectedFault::Tear { .. }
+                | InjectedFault::Damage => {
                     self.script.fail_call(*call, *kind);
                 }
             }
@@ -305,8 +308,8 @@ impl World {
 
     /// Makes a commit fail, and the store lose everything that was not synced when it is reopened.
     pub fn rewind(&self) -> Result<(), CheckFailure> {
-        self.script.fail_next(StorageCall::Commit, FaultKind::Fail);
-        self.script.fail_next(StorageCall::Reopen, FaultKind::DropUnsynced);
+        self.script.fail_next(StorageCall::Commit, InjectedFault::Fail);
+        self.script.fail_next(StorageCall::Reopen, InjectedFault::DropUnsynced);
         let store = self.store.clone();
         let reopened = self.run(async move {
             let mut nothing = Batch::default();
@@ -535,7 +538,7 @@ async fn create_container(
     draft.policies.computed = computed_of(0);
     draft.default_ttl = defined_ttl(scenario.default_ttl);
     let definition = draft.checked()?;
-    let throughput = model::Throughput::manual(u64::from(scenario.partitions) * 10_000)?;
+    let throughput = model::Throughput::manual(u64::from(scenario.partitions) * 6_000)?;
     let database = engine.find_database(principal, Action::ReadMetadata, DATABASE)?;
     let pass = engine.access().change_catalog(principal, &*database)?;
     engine.create_container(pass, definition, Some(throughput)).await

@@ -15,7 +15,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use kv::{EmbeddedOptions, Store};
 use model::{Ambient, ContainerDraft, DefaultTtl, PartitionKeyDefinition, PartitionKeyKind, Throughput};
 use partition::keyspace::SPACES;
-use plan::{Condition, Item, Mutation, Operation};
+use plan::{Condition, DocumentOperation, Item, Mutation};
 use serde_json::json;
 use sha2::Sha256;
 use std::sync::Arc;
@@ -101,7 +101,7 @@ async fn create(engine: &Engine, principal: &Principal, container: &Container, i
     });
     let document = Document::from_json(text.to_string().as_bytes()).unwrap();
     let item = Item::new(document).unwrap();
-    let operation = Operation::Write(Mutation::Create { item, condition: Condition::None });
+    let operation = DocumentOperation::Write(Mutation::Create { item, condition: Condition::None });
     let keyed = Keyed::new(container, None, operation).unwrap();
     let pass = engine.access().write(principal, keyed).unwrap();
     engine.write(pass).await.unwrap();

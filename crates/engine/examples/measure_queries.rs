@@ -13,7 +13,7 @@ use kv::{Direction, EmbeddedOptions, KeyRange, ScanLimit, Store};
 use model::policy::CompositeIndex;
 use model::{Ambient, ContainerDraft, PartitionKeyDefinition, PartitionKeyKind, Throughput};
 use partition::keyspace::{self, RECORDS, SPACES};
-use plan::{Condition, Item, Mutation, Operation, Target};
+use plan::{Condition, DocumentOperation, Item, Mutation, Target};
 use serde_json::json;
 use sha2::Sha256;
 use std::sync::Arc;
@@ -70,14 +70,14 @@ fn document(number: usize) -> String {
     .to_string()
 }
 
-struct House {
+struct Fixture {
     engine: Arc<Engine>,
     principal: Principal,
     container: Arc<Container>,
 }
 
-impl House {
-    async fn new(store: Store) -> House {
+impl Fixture {
+    async fn new(store: Store) -> Fixture {
         let options = EngineOptions { keys: vec![AccountKey::new(KEY)], ..EngineOptions::default() };
         let engine = Engine::open(store, options, Arc::new(Now)).await.unwrap();
         let mut mac = Hmac::<Sha256>::new_from_slice(KEY).unwrap();
@@ -95,12 +95,12 @@ impl House {
         let throughput = Some(Throughput::manual(400).unwrap());
         let pass = access.change_catalog(&principal, &*database).unwrap();
         let container = engine.create_container(pass, definition.unwrap(), throughput).await.unwrap();
-        House { engine, principal, container }
+        Fixture { engine, principal, container }
     }
 
-    async fn write(self: Arc<House>, number: usize) {
+    async fn write(self: Arc<Fixture>, number: usize) {
         let item = Item::new(Document::from_json(document(number).as_bytes()).unwrap()).unwrap();
-        let operation = Operation::Write(Mutation::Create { item, condition: Condition::None });
+        let operation = DocumentOperation::Write(Mutation::Create { item, condition: Condition::None });
         let keyed = Keyed::new(&self.container, None, operation).unwrap();
         let pass = self.engine.access().write(&self.principal, keyed).unwrap();
         self.engine.write(pass).await.unwrap();
@@ -120,7 +120,6 @@ impl House {
         let query = sql::lower(&sql::parse(text).unwrap(), &sql::Parameters::none()).unwrap();
         let request = QueryRequest {
             query: Arc::new(query),
-            bound_to: None,
             items_max: 100,
             continuation: None,
             session: Vec::new(),
@@ -168,18 +167,18 @@ async fn main() {
     let own: Vec<String> = arguments.collect();
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(EmbeddedOptions::new(folder.path().join("store"), &SPACES)).unwrap();
-    let house = Arc::new(House::new(store.clone()).await);
+    let fixture = Arc::new(Fixture::new(store.clone()).await);
     let begun = Instant::now();
     let mut writes = JoinSet::new();
     for number in 0..count {
         if writes.len() >= WRITERS {
             writes.join_next().await.unwrap().unwrap();
         }
-        writes.spawn(Arc::clone(&house).write(number));
+        writes.spawn(Arc::clone(&fixture).write(number));
     }
     writes.join_all().await;
     println!("{count} documents written, {:.1} µs each", begun.elapsed().as_secs_f64() * 1e6 / count as f64);
-    let range = keyspace::container_rows(house.container.number());
+    let range = keyspace::container_rows(fixture.container.number());
     let bare = median(async || assert_eq!(scan(&store, range.clone()).await, count)).await;
     println!(
         "{:10.1} µs  bare scan, {:.2} µs a record",
@@ -189,14 +188,14 @@ async fn main() {
     let mut number = 0;
     let read = median(async || {
         number = (number + 104_729) % count;
-        house.read(number).await;
+        fixture.read(number).await;
     });
     println!("{:10.1} µs  point read", read.await.as_secs_f64() * 1e6);
     let queries = if own.is_empty() { QUERIES.map(str::to_owned).to_vec() } else { own };
     for text in &queries {
-        let (rows, read) = house.ask(text).await;
+        let (rows, read) = fixture.ask(text).await;
         let time = median(async || {
-            house.ask(text).await;
+            fixture.ask(text).await;
         });
         let time = time.await.as_secs_f64() * 1e6;
         let of_scan = bare.as_secs_f64() * 1e6 / time;

@@ -4,7 +4,7 @@
 //! callers, the one with the least running work and the least recently used time is admitted first, so a caller with
 //! many requests does not starve the others. The kind of work is not known here.
 
-use crate::access::Caller;
+use crate::authorisation::Caller;
 use model::{Ambient, Fault, LimitFault};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -58,11 +58,11 @@ impl Default for AdmissionBounds {
 pub(crate) struct Admission {
     bounds: AdmissionBounds,
     ambient: Arc<dyn Ambient>,
-    state: Mutex<State>,
+    state: Mutex<AdmissionState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct AdmissionState {
     running: usize,
     callers: HashMap<Caller, Usage>,
     /// In the order of arrival.
@@ -105,7 +105,7 @@ impl Usage {
     }
 }
 
-impl State {
+impl AdmissionState {
     /// Whether a caller may start work now.
     ///
     /// A limit on other resources of work than a thread, such as memory, belongs here.
@@ -138,7 +138,7 @@ impl State {
 
     /// Removes waiters that have given up.
     fn forget_gone(&mut self) {
-        let State { waiting, callers, .. } = self;
+        let AdmissionState { waiting, callers, .. } = self;
         waiting.retain(|waiting| {
             let is_gone = waiting.admitted.is_closed();
             if is_gone && let Some(usage) = callers.get_mut(&waiting.caller) {
@@ -170,7 +170,7 @@ impl Admission {
         Arc::new(Admission { bounds, ambient, state: Mutex::default() })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, AdmissionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -190,10 +190,10 @@ impl Admission {
         if let Some(ticket) = self.try_enter(caller) {
             return Ok(ticket);
         }
-        let mut place = Place { admission: self, admitted: Some(self.wait(caller)?) };
+        let mut waiter = Waiter { admission: self, admitted: Some(self.wait(caller)?) };
         let wait = Duration::from_millis(self.bounds.wait_ms);
         let admitted = async {
-            match &mut place.admitted {
+            match &mut waiter.admitted {
                 Some(admitted) => admitted.await.ok(),
                 None => None,
             }
@@ -243,7 +243,7 @@ impl Admission {
     }
 
     /// The number of running and of waiting pieces of work.
-    pub(crate) fn under_way(&self) -> (usize, usize) {
+    pub(crate) fn running_and_waiting(&self) -> (usize, usize) {
         let state = self.state();
         (state.running, state.waiting.len())
     }
@@ -272,12 +272,12 @@ impl Admission {
 }
 
 /// A place in the queue; released if the waiter gives up.
-struct Place<'a> {
+struct Waiter<'a> {
     admission: &'a Admission,
     admitted: Option<oneshot::Receiver<Ticket>>,
 }
 
-impl Drop for Place<'_> {
+impl Drop for Waiter<'_> {
     fn drop(&mut self) {
         // First: a ticket that arrived at the last moment releases its capacity when dropped, which takes the lock.
         drop(self.admitted.take());

@@ -1,6 +1,6 @@
 //! Documents: single operations, batches, bulk, and the deletion of a logical partition.
 
-use crate::access::{Action, BatchPass, DocumentPass, LogicalPartitionPass, Reach, WritePass};
+use crate::authorisation::{Action, BatchPass, DocumentPass, LogicalPartitionPass, Reach, WritePass};
 use crate::catalog::Container;
 use crate::engine::Engine;
 use crate::join::join_all;
@@ -8,7 +8,7 @@ use crate::router::RefusedStep;
 use model::limits::BATCH_ANSWER_BYTES_MAX;
 use model::{Charge, DocumentNumber, Fault, LimitFault, PartitionKey, RequestFault, SessionToken};
 use partition::{RecordScan, keyspace};
-use plan::{Condition, LogicalKey, Mutation, Operation, Outcome, Returned, Target};
+use plan::{Condition, DocumentOperation, LogicalKey, Mutation, Outcome, Returned, Target};
 
 /// Documents that one step of deleting a logical partition deletes.
 const DELETE_AT_A_TIME: usize = 100;
@@ -40,7 +40,7 @@ impl DocumentAddress {
 pub struct Keyed<'a> {
     container: &'a Container,
     key: PartitionKey,
-    operation: Operation,
+    operation: DocumentOperation,
 }
 
 /// Options of a read.
@@ -310,7 +310,10 @@ impl Engine {
         numbers: &[DocumentNumber],
     ) -> Result<Charge, Fault> {
         let delete = |number: &DocumentNumber| {
-            Operation::Write(Mutation::Delete { target: Target::Number(*number), condition: Condition::None })
+            DocumentOperation::Write(Mutation::Delete {
+                target: Target::Number(*number),
+                condition: Condition::None,
+            })
         };
         let operations = numbers.iter().map(delete).collect();
         let (executed, _) = self.execute_at(container, key.clone(), operations, Returned::All).await?;
@@ -320,11 +323,13 @@ impl Engine {
 }
 
 /// Whether a step may return a document that was not in the request.
-fn brings_back_more(operation: &Operation, returned: Returned) -> bool {
+fn brings_back_more(operation: &DocumentOperation, returned: Returned) -> bool {
     match operation {
-        Operation::Read { .. } => true,
-        Operation::Write(Mutation::Patch { .. } | Mutation::Merge { .. }) => returned == Returned::All,
-        Operation::Write(
+        DocumentOperation::Read { .. } => true,
+        DocumentOperation::Write(Mutation::Patch { .. } | Mutation::Merge { .. }) => {
+            returned == Returned::All
+        }
+        DocumentOperation::Write(
             Mutation::Create { .. }
             | Mutation::Upsert { .. }
             | Mutation::Replace { .. }
@@ -340,7 +345,7 @@ impl<'a> Keyed<'a> {
     pub fn new(
         container: &'a Container,
         given: Option<PartitionKey>,
-        operation: Operation,
+        operation: DocumentOperation,
     ) -> Result<Keyed<'a>, RequestFault> {
         let key = agreed_key(container, given, &operation)?;
         Ok(Keyed { container, key, operation })
@@ -358,16 +363,16 @@ impl<'a> Keyed<'a> {
     /// What is affected: a new document may have any id of the key, others are named.
     pub(crate) fn reach(&self) -> Reach<'_> {
         match &self.operation {
-            Operation::Write(Mutation::Create { .. } | Mutation::Upsert { .. } | Mutation::Merge { .. }) => {
-                Reach::LogicalPartition(&self.key)
-            }
-            Operation::Read { target, .. }
-            | Operation::Write(
+            DocumentOperation::Write(
+                Mutation::Create { .. } | Mutation::Upsert { .. } | Mutation::Merge { .. },
+            ) => Reach::LogicalPartition(&self.key),
+            DocumentOperation::Read { target, .. }
+            | DocumentOperation::Write(
                 Mutation::Replace { target, .. }
                 | Mutation::Patch { target, .. }
                 | Mutation::Delete { target, .. },
             ) => Reach::Document { key: Some(&self.key), target },
-            Operation::Write(Mutation::Expire { .. } | Mutation::Reschedule { .. }) => Reach::Whole,
+            DocumentOperation::Write(Mutation::Expire { .. } | Mutation::Reschedule { .. }) => Reach::Whole,
         }
     }
 
@@ -377,7 +382,7 @@ impl<'a> Keyed<'a> {
     }
 
     /// The operation on a document of this key.
-    pub fn operation(&self) -> &Operation {
+    pub fn operation(&self) -> &DocumentOperation {
         &self.operation
     }
 }
@@ -385,22 +390,22 @@ impl<'a> Keyed<'a> {
 fn agreed_key(
     container: &Container,
     given: Option<PartitionKey>,
-    operation: &Operation,
+    operation: &DocumentOperation,
 ) -> Result<PartitionKey, RequestFault> {
     let item = match operation {
-        Operation::Write(
+        DocumentOperation::Write(
             Mutation::Create { item, .. } | Mutation::Upsert { item, .. } | Mutation::Replace { item, .. },
         ) => item,
         // The members of a merge need not contain the key; the partition compares the result.
-        Operation::Write(Mutation::Merge { item, .. }) if given.is_none() => item,
-        Operation::Write(
+        DocumentOperation::Write(Mutation::Merge { item, .. }) if given.is_none() => item,
+        DocumentOperation::Write(
             Mutation::Merge { .. }
             | Mutation::Patch { .. }
             | Mutation::Delete { .. }
             | Mutation::Expire { .. }
             | Mutation::Reschedule { .. },
         )
-        | Operation::Read { .. } => return given.ok_or(RequestFault::PartitionKeyRequired),
+        | DocumentOperation::Read { .. } => return given.ok_or(RequestFault::PartitionKeyRequired),
     };
     let extracted = container.definition().partition_key.extract(item.document())?;
     match given {

@@ -1,7 +1,7 @@
 //! The engine itself: its parts, start and stop.
 
-use crate::access::{Access, AccountKey};
 use crate::admission::AdmissionBounds;
+use crate::authorisation::{Access, AccountKey};
 use crate::catalog::Catalog;
 use crate::isolation::Isolation;
 use crate::jobs::Jobs;
@@ -212,7 +212,7 @@ impl Engine {
 
     /// The number of long queries that run separately from other requests, and of those that wait for this.
     pub fn long_queries(&self) -> (usize, usize) {
-        self.isolation.under_way()
+        self.isolation.running_and_waiting()
     }
 
     /// Stops all running queries, which are refused with a retry delay, and starts no more long ones: for a server that

@@ -4,15 +4,15 @@
 //! returned twice, and no document that exists throughout is missed. The continuation contains the key of the last
 //! document read and survives restarts.
 
-use crate::access::{FeedPass, Reach};
+use crate::authorisation::{FeedPass, Reach};
 use crate::catalog::Container;
+use crate::continuation::{self, Continuation};
 use crate::engine::Engine;
 use crate::slot::PartitionSlot;
 use bytes::Bytes;
 use kv::KeyRange;
 use model::{
-    Charge, ContinuationFault, EffectiveRange, Fault, MissingFault, PartitionKey, PartitionOrdinal,
-    RequestFault, SessionToken, Work,
+    Charge, EffectiveRange, Fault, MissingFault, PartitionKey, PartitionOrdinal, SessionToken, Work,
 };
 use partition::{RecordScan, keyspace};
 use plan::{LogicalKey, StoredDocument};
@@ -62,7 +62,7 @@ pub struct FeedPage {
     /// The documents.
     pub documents: Vec<StoredDocument>,
     /// Where to continue, if there may be more.
-    pub continuation: Option<String>,
+    pub continuation: Option<Continuation>,
     /// The client's new session tokens, one per partition that was read.
     pub session: Vec<SessionToken>,
     /// Its charge.
@@ -72,11 +72,17 @@ pub struct FeedPage {
 impl Engine {
     /// Reads a page of documents.
     pub async fn feed(&self, pass: FeedPass<'_>, request: &FeedRequest) -> Result<FeedPage, Fault> {
-        let FeedPass { container, scope } = pass;
-        let (hashes, mut keys) = bounds(container, &scope)?;
-        let context = scope_context("feed", container, &scope);
+        let FeedPass { container, mut scope } = pass;
+        let context = continuation::context("feed", container);
+        let mut resumed_at = None;
         if let Some(text) = &request.continuation {
-            keys = resumed(&keys, &self.continuation_key.open(&context, text)?)?;
+            let opened = continuation::open(&self.continuation_key, &context, text)?;
+            scope = opened.scope(container, scope)?;
+            resumed_at = Some(opened.position);
+        }
+        let (hashes, mut keys) = bounds(container, &scope)?;
+        if let Some(position) = resumed_at {
+            keys = resumed(keys, position);
         }
         let mut page = FeedPage {
             documents: Vec::new(),
@@ -92,7 +98,8 @@ impl Engine {
             };
             let resume_after = self.feed_from(container, slot, range, request, &mut page, &mut bytes).await?;
             if let Some(last) = resume_after {
-                page.continuation = Some(self.continuation_key.seal(&context, &last));
+                let key = &self.continuation_key;
+                page.continuation = Some(continuation::seal(key, &context, container, &scope, &last)?);
                 break;
             }
         }
@@ -173,43 +180,22 @@ fn range_of(container: &Container, ordinal: PartitionOrdinal) -> Result<&Effecti
     Ok(&entry.range)
 }
 
-/// Binds a continuation to its kind of request, its container and its scope.
-pub(crate) fn scope_context(kind: &str, container: &Container, scope: &Scope) -> Vec<u8> {
-    let mut context = format!("{kind} {} ", container.number().0).into_bytes();
-    match scope {
-        Scope::Container => context.push(b'a'),
-        // An old range id stays valid after a split, so a position in it is bound to the container only; clients also
-        // change their intervals.
-        Scope::Range(..) | Scope::Hashes(_) => context.push(b'r'),
-        Scope::Key(key) => {
-            context.push(b'k');
-            key.encode_key(&mut context);
-        }
-    }
-    context
-}
-
-/// The rest of `keys` from `start` on.
-fn resumed(keys: &KeyRange, start: &[u8]) -> Result<KeyRange, RequestFault> {
-    let inside = start >= &keys.start[..] && keys.end.as_ref().is_none_or(|end| start <= &end[..]);
-    if !inside {
-        return Err(RequestFault::BadContinuation(ContinuationFault::OutsideScope));
-    }
-    Ok(KeyRange { start: Bytes::copy_from_slice(start), end: keys.end.clone() })
+/// The rest of `keys` from `start` on: all of them if it is before them, none if it is after them.
+fn resumed(keys: KeyRange, start: Vec<u8>) -> KeyRange {
+    let start = Bytes::from(start).max(keys.start);
+    KeyRange { start, end: keys.end }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn range(start: &'static [u8], end: &'static [u8]) -> KeyRange {
-        KeyRange { start: Bytes::from_static(start), end: Some(Bytes::from_static(end)) }
-    }
-
     #[test]
-    fn a_position_outside_is_refused() {
-        assert!(resumed(&range(b"b", b"c"), b"bb").is_ok());
-        assert!(resumed(&range(b"b", b"c"), b"a").is_err());
-        assert!(resumed(&range(b"b", b"c"), b"d").is_err());
+    fn the_rest_of_a_range_is_inside_it() {
+        let keys = || KeyRange { start: Bytes::from_static(b"b"), end: Some(Bytes::from_static(b"c")) };
+        let rest = |start: &[u8]| resumed(keys(), start.to_vec());
+        assert_eq!(rest(b"bb").start, "bb");
+        assert_eq!(rest(b"a"), keys());
+        assert_eq!(rest(b"d").intersection(&keys()), None);
     }
 }

@@ -5,8 +5,8 @@
 //! point in time is preempted and restarted. The amount of work there is limited, see `admission`. Dropping the future
 //! of some work stops it.
 
-use crate::access::Principal;
 use crate::admission::{Admission, Ticket};
+use crate::authorisation::Principal;
 use crate::engine::EngineOptions;
 use eval::Meter;
 use model::{Ambient, Fault};
@@ -62,8 +62,8 @@ impl Isolation {
     }
 
     /// The number of pieces of work that run separately from the threads of requests, and of those that wait for this.
-    pub(crate) fn under_way(&self) -> (usize, usize) {
-        self.admission.under_way()
+    pub(crate) fn running_and_waiting(&self) -> (usize, usize) {
+        self.admission.running_and_waiting()
     }
 
     /// Stops everything permanently.

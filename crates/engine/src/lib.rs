@@ -3,9 +3,10 @@
 //! Checks the pass, finds the partition, passes on the change or read, and counts the charge. Does not know HTTP or any
 //! other protocol, and does not know the bytes on disk.
 
-mod access;
 mod admission;
+mod authorisation;
 mod catalog;
+mod continuation;
 mod derived;
 mod documents;
 mod engine;
@@ -25,18 +26,19 @@ mod router;
 mod slot;
 mod verify;
 
-pub use access::{
+pub use admission::AdmissionBounds;
+pub use authorisation::{
     Access, Account, AccountKey, Action, AdminPass, Assignee, BatchPass, CatalogPass, DocumentPass,
     DocumentsPass, ExecutePass, FeedPass, Grant, Guarded, Identity, IdentityOptions, KeyFingerprint, KeyName,
-    KeyUse, LogicalPartitionPass, Permissions, Place, Principal, QueryPass, Reach, RoleAssignment,
+    KeyUse, LogicalPartitionPass, Permissions, Principal, QueryPass, Reach, Resource, RoleAssignment,
     RoleDefinition, RoleTable, Scripts, Users, WritePass,
 };
-pub use admission::AdmissionBounds;
 pub use catalog::{
-    Addressed, ClientEncryptionKey, Container, ContainerUsage, Creation, Database, Entry, NamedScript, Offer,
-    OfferOwner, Page, PageRequest, PartitionRange, PartitionUsage, Permission, PermissionPart,
+    Addressed, ClientEncryptionKey, Container, ContainerUsage, Creation, Database, Entry, ListPage,
+    ListRequest, NamedScript, Offer, OfferOwner, PartitionRange, PartitionUsage, Permission, PermissionPart,
     PermissionResource, RangeFeed, Script, User, WantedPermission, Written,
 };
+pub use continuation::Continuation;
 pub use derived::Derived;
 pub use documents::{
     AfterRefusal, BatchReceipt, BulkReceipt, DocumentAddress, Keyed, ReadOptions, ReadReceipt,

@@ -1,6 +1,6 @@
 //! Consumers of the change logs of a container. No request uses them yet.
 
-use crate::access::AdminPass;
+use crate::authorisation::AdminPass;
 use crate::catalog::Container;
 use crate::engine::Engine;
 use crate::router::Attempts;

@@ -2,10 +2,11 @@
 //!
 //! Does not know query text: an API lowers its language to [`plan::query::Query`].
 
-use crate::access::{Principal, QueryPass};
+use crate::authorisation::{Principal, QueryPass};
 use crate::catalog::Container;
+use crate::continuation::{self, Continuation, Opened};
 use crate::engine::Engine;
-use crate::feed::{Scope, bounds, scope_context};
+use crate::feed::{Scope, bounds};
 use crate::isolation::Size;
 use crate::ledger::refusal_charge;
 use crate::router::{Attempts, Routed};
@@ -33,9 +34,6 @@ const PAGE_BYTES_STOP: usize = 3 * 512 * 1024;
 pub struct QueryRequest {
     /// The query.
     pub query: Arc<Query>,
-    /// The query to which continuations are bound, if not `query` itself: a client that resumes after a row by adding a
-    /// condition sends the continuation that it got without the condition.
-    pub bound_to: Option<Arc<Query>>,
     /// Maximum number of rows of the page.
     pub items_max: usize,
     /// Where to continue.
@@ -52,7 +50,7 @@ pub struct QueryPage {
     /// The rows.
     pub rows: Vec<QueryRow>,
     /// Where to continue, if there may be more.
-    pub continuation: Option<String>,
+    pub continuation: Option<Continuation>,
     /// The client's new session tokens, one per partition that was read.
     pub session: Vec<SessionToken>,
     /// Its charge.
@@ -63,13 +61,22 @@ pub struct QueryPage {
 
 impl Engine {
     /// Computes a page of a query.
-    pub async fn query(&self, pass: QueryPass<'_>, request: &QueryRequest) -> Result<QueryPage, Fault> {
+    pub async fn query(&self, mut pass: QueryPass<'_>, request: &QueryRequest) -> Result<QueryPage, Fault> {
         let container = pass.container;
         let size = Size::of_text(request.text_bytes);
         let defined = Defined::of(container, self.options.document_link)?;
+        let ready = self.prepared(&pass, request, size, &defined).await;
+        let ready = ready.inspect_err(|fault| record_refused(&pass, fault))?;
+        let Ready { query, program: prepared, resume, context } = ready;
+        let resume = match resume {
+            None => None,
+            Some((opened, resume)) => {
+                pass.scope = opened.scope(container, pass.scope)?;
+                Some(resume)
+            }
+        };
         let refuse = |fault: &Fault| record_refused(&pass, fault);
-        let ready = self.prepared(&pass, request, size, &defined).await.inspect_err(refuse)?;
-        let Ready { query, mut program, resume, context } = ready;
+        let mut program = Arc::clone(&prepared);
         let mut spent = QueryMetrics::default();
         if let Order::Rank(ranking) = &query.order {
             let request = QueryRequest { query: Arc::clone(&query), ..request.clone() };
@@ -85,20 +92,22 @@ impl Engine {
             memory: Arc::clone(&self.query_memory),
             parts: Vec::new(),
         };
-        let asked = Asked { scope: &pass.scope, session: &request.session, size };
-        let page = self.page(&pass, &asked, page).await.inspect_err(refuse)?;
+        let query_scope = QueryScope { scope: &pass.scope, session: &request.session, size };
+        let page = self.page(&pass, &query_scope, page).await.inspect_err(refuse)?;
         spent.add(&page.metrics);
         let metrics = QueryMetrics { rows: page.metrics.rows, bytes: page.metrics.bytes, ..spent };
         let seal = |resume: Resume| {
-            let scope = || scope_context("query", container, &pass.scope);
-            let context = context.unwrap_or_else(|| defined.bound_context(scope(), &query, request));
-            self.continuation_key.seal(&context, &resume.encode())
+            let context = match context {
+                Some(context) => context,
+                None => bound_context(base_context(container, &pass.scope, &query)?, &prepared),
+            };
+            continuation::seal(&self.continuation_key, &context, container, &pass.scope, &resume.encode())
         };
         let charge = self.record_query(container, &page.seen, &metrics);
         let token = |(ordinal, lsn)| SessionToken { ordinal, lsn };
         Ok(QueryPage {
             rows: page.rows,
-            continuation: page.resume.map(seal),
+            continuation: page.resume.map(seal).transpose()?,
             session: page.seen.into_iter().map(token).collect(),
             charge,
             metrics,
@@ -147,16 +156,16 @@ impl Engine {
     ) -> Result<Ready, Fault> {
         let container = pass.container;
         if size == Size::Ordinary {
-            let scope = || scope_context("query", container, &pass.scope);
-            return prepare(defined, request, scope, &self.continuation_key);
+            let base = || base_context(container, &pass.scope, &request.query);
+            return prepare(defined, request, base, &self.continuation_key);
         }
         let defined = defined.to_owned();
-        let scope = scope_context("query", container, &pass.scope);
+        let base = base_context(container, &pass.scope, &request.query)?;
         let (request, key) = (request.clone(), self.continuation_key.clone());
         let prepare = move || {
-            let mut ready = prepare(&defined, &request, || scope.clone(), &key)?;
+            let mut ready = prepare(&defined, &request, || Ok(base.clone()), &key)?;
             if ready.context.is_none() {
-                ready.context = Some(defined.bound_context(scope, &ready.query, &request));
+                ready.context = Some(bound_context(base, &ready.program));
             }
             Ok(ready)
         };
@@ -168,15 +177,15 @@ impl Engine {
     async fn page(
         &self,
         pass: &QueryPass<'_>,
-        asked: &Asked<'_>,
+        query_scope: &QueryScope<'_>,
         mut request: PageRequest,
     ) -> Result<Page, Fault> {
         let mut attempts = Attempts::default();
         loop {
-            request.parts = self.parts(pass.container, asked).await?;
+            request.parts = self.parts(pass.container, query_scope).await?;
             let shared = Arc::new(request);
             let begin = |meter| exec::page(Arc::clone(&shared), Arc::clone(&self.ambient), meter);
-            let page = self.isolation.run(pass.principal, asked.size, begin).await;
+            let page = self.isolation.run(pass.principal, query_scope.size, begin).await;
             if page.is_ok() || !attempts.again(shared.parts.iter().filter_map(|part| part.source.live())) {
                 return page;
             }
@@ -225,8 +234,8 @@ impl Engine {
             memory: Arc::clone(&self.query_memory),
             parts: Vec::new(),
         };
-        let asked = Asked { scope, session: &[], size: Size::of_text(request.text_bytes) };
-        let page = self.page(pass, &asked, page).await?;
+        let query_scope = QueryScope { scope, session: &[], size: Size::of_text(request.text_bytes) };
+        let page = self.page(pass, &query_scope, page).await?;
         spent.add(&page.metrics);
         Ok(page.rows.into_iter().next().and_then(|row| match row {
             QueryRow::Value(value) => Some(value),
@@ -237,21 +246,23 @@ impl Engine {
     /// How a query is executed, as text.
     pub async fn explain(&self, pass: QueryPass<'_>, request: &QueryRequest) -> Result<String, Fault> {
         let program = self.program(&pass, request).await?;
-        let asked = Asked { scope: &pass.scope, session: &[], size: Size::of_text(request.text_bytes) };
-        let parts: Arc<[Part]> = self.parts(pass.container, &asked).await?.into();
+        let query_scope =
+            QueryScope { scope: &pass.scope, session: &[], size: Size::of_text(request.text_bytes) };
+        let parts: Arc<[Part]> = self.parts(pass.container, &query_scope).await?.into();
         let items_max = request.items_max;
         let begin = |meter| {
             let (program, parts) = (Arc::clone(&program), Arc::clone(&parts));
             async move { exec::explain(&program, &parts, items_max, meter).await }
         };
-        self.isolation.run(pass.principal, asked.size, begin).await
+        self.isolation.run(pass.principal, query_scope.size, begin).await
     }
 
     /// Which indexes a query uses, and which might help it.
     pub async fn index_use(&self, pass: &QueryPass<'_>, request: &QueryRequest) -> Result<IndexUse, Fault> {
         let program = self.program(pass, request).await?;
-        let asked = Asked { scope: &pass.scope, session: &[], size: Size::of_text(request.text_bytes) };
-        let parts: Arc<[Part]> = self.parts(pass.container, &asked).await?.into();
+        let query_scope =
+            QueryScope { scope: &pass.scope, session: &[], size: Size::of_text(request.text_bytes) };
+        let parts: Arc<[Part]> = self.parts(pass.container, &query_scope).await?.into();
         let definition = pass.container.definition();
         let indexing = Arc::new(definition.policies.indexing.clone());
         let key: Arc<[PropertyPath]> = definition.partition_key.paths().into();
@@ -260,7 +271,7 @@ impl Engine {
             let (indexing, key) = (Arc::clone(&indexing), Arc::clone(&key));
             async move { exec::index_use(&program, &parts, &indexing, &key, meter).await }
         };
-        self.isolation.run(pass.principal, asked.size, begin).await
+        self.isolation.run(pass.principal, query_scope.size, begin).await
     }
 
     async fn program(&self, pass: &QueryPass<'_>, request: &QueryRequest) -> Result<Arc<Program>, Fault> {
@@ -283,16 +294,16 @@ impl Engine {
     }
 
     /// The partitions of a scope by the newest map, and the part of each that is read.
-    async fn parts(&self, container: &Container, asked: &Asked<'_>) -> Result<Vec<Part>, Fault> {
-        let (hashes, keys) = match asked.scope {
+    async fn parts(&self, container: &Container, query_scope: &QueryScope<'_>) -> Result<Vec<Part>, Fault> {
+        let (hashes, keys) = match query_scope.scope {
             // Whole partitions; the keys of each are computed once.
             Scope::Container => (EffectiveRange::full(), None),
             Scope::Key(_) | Scope::Range(..) | Scope::Hashes(_) => {
-                let (hashes, keys) = bounds(container, asked.scope)?;
+                let (hashes, keys) = bounds(container, query_scope.scope)?;
                 (hashes, Some(keys))
             }
         };
-        let is_logical = match asked.scope {
+        let is_logical = match query_scope.scope {
             Scope::Key(key) => container.definition().partition_key.is_complete(key),
             Scope::Container | Scope::Range(..) | Scope::Hashes(_) => false,
         };
@@ -318,7 +329,7 @@ impl Engine {
             slots.push(Arc::clone(slot));
             scopes.push(scope);
         }
-        let routed = self.routed_all(container, &slots, asked.session).await?;
+        let routed = self.routed_all(container, &slots, query_scope.session).await?;
         let parts = routed.into_iter().zip(scopes).zip(&slots);
         let part = |((routed, (keys, scope)), slot): ((Routed, _), &Arc<PartitionSlot>)| Part {
             source: PartSource::Live(routed.partition),
@@ -338,8 +349,8 @@ fn record_refused(pass: &QueryPass<'_>, fault: &Fault) {
     }
 }
 
-/// Where a query is asked, and by whom it was asked before.
-struct Asked<'a> {
+/// The scope of a query, the session tokens of its client and the size of its text.
+struct QueryScope<'a> {
     scope: &'a Scope,
     session: &'a [SessionToken],
     size: Size,
@@ -350,27 +361,45 @@ struct Ready {
     /// With the vector policy of the container applied.
     query: Arc<Query>,
     program: Arc<Program>,
-    resume: Option<Resume>,
+    resume: Option<(Opened, Resume)>,
     /// The context that its continuations are bound to, if it was needed.
     context: Option<Vec<u8>>,
 }
 
-/// Prepares a query. `scope` returns the context of the scope.
+/// Prepares a query. `base` returns the context of its continuations without its order.
 fn prepare(
     defined: &Defined<'_>,
     request: &QueryRequest,
-    scope: impl FnOnce() -> Vec<u8>,
+    base: impl FnOnce() -> Result<Vec<u8>, Fault>,
     key: &ContinuationKey,
 ) -> Result<Ready, Fault> {
     let query = defined.with_vectors(&request.query);
     let program = Arc::new(Program::new(Arc::clone(&query), defined.computed(), defined.system)?);
     let (mut resume, mut context) = (None, None);
     if let Some(text) = &request.continuation {
-        let bound = defined.bound_context(scope(), &query, request);
-        resume = Some(Resume::decode(&key.open(&bound, text)?)?);
+        let bound = bound_context(base()?, &program);
+        let opened = continuation::open(key, &bound, text)?;
+        let position = Resume::decode(&opened.position)?;
+        resume = Some((opened, position));
         context = Some(bound);
     }
     Ok(Ready { query, program, resume, context })
+}
+
+/// What continuations are bound to, without the order of the query. Ranks depend on the documents of the scope, so a
+/// position among them is valid in the same scope only.
+fn base_context(container: &Container, scope: &Scope, query: &Query) -> Result<Vec<u8>, Fault> {
+    let mut context = continuation::context("query", container);
+    if let Order::Rank(_) = query.order {
+        continuation::encode_scope(container, scope, &mut context)?;
+    }
+    Ok(context)
+}
+
+/// What continuations are bound to: not to filter and projection, because clients that merge ranges change the filter
+/// when they resume.
+fn bound_context(base: Vec<u8>, program: &Program) -> Vec<u8> {
+    [&base[..], &program.order_digest()].concat()
 }
 
 /// What the definition of a container determines for queries over it.
@@ -415,14 +444,5 @@ impl Defined<'_> {
             true => Arc::clone(query),
             false => Arc::new(query.with_distances(&self.embeddings)),
         }
-    }
-
-    /// The context that a continuation is bound to: the query with the vector policy applied, and its scope.
-    fn bound_context(&self, scope: Vec<u8>, query: &Arc<Query>, request: &QueryRequest) -> Vec<u8> {
-        let digest = match &request.bound_to {
-            None => exec::digest(query, &self.computed),
-            Some(query) => exec::digest(&self.with_vectors(query), &self.computed),
-        };
-        [&scope[..], &digest].concat()
     }
 }

@@ -1,6 +1,6 @@
 //! Reads many documents by their keys in one request: grouped by partition, each partition read in one state.
 
-use crate::access::DocumentsPass;
+use crate::authorisation::DocumentsPass;
 use crate::catalog::Container;
 use crate::documents::DocumentAddress;
 use crate::engine::Engine;
@@ -31,7 +31,7 @@ pub struct ManyDocuments {
 }
 
 /// The requested documents, and the bytes found so far in all partitions.
-struct Wanted<'a> {
+struct ReadManyRequest<'a> {
     container: &'a Container,
     addresses: Vec<(LogicalKey, Target)>,
     session: &'a [SessionToken],
@@ -39,10 +39,10 @@ struct Wanted<'a> {
 }
 
 /// A partition and the positions of its documents among the addresses.
-type Group = (Arc<PartitionSlot>, Vec<usize>);
+type PartitionGroup = (Arc<PartitionSlot>, Vec<usize>);
 
 /// The requested documents of one partition.
-struct Found {
+struct PartitionDocuments {
     /// By position among the addresses.
     documents: Vec<(usize, Option<StoredDocument>)>,
     session: SessionToken,
@@ -75,12 +75,12 @@ impl Engine {
             session: Vec::new(),
             charge: Charge::NONE,
         };
-        let wanted = Wanted { container, addresses, session, bytes: AtomicUsize::new(0) };
+        let request = ReadManyRequest { container, addresses, session, bytes: AtomicUsize::new(0) };
         let mut attempts = Attempts::default();
         while !waiting.is_empty() {
-            let groups = self.grouped(&wanted, &waiting, &attempts)?;
-            let reading = groups.iter().map(|(slot, group)| self.read_group(&wanted, slot, group)).collect();
-            let results: Vec<Result<Found, Failed>> = join_all(reading).await;
+            let groups = self.grouped(&request, &waiting, &attempts)?;
+            let reading = groups.iter().map(|(slot, group)| self.read_group(&request, slot, group)).collect();
+            let results: Vec<Result<PartitionDocuments, Failed>> = join_all(reading).await;
             waiting.clear();
             let mut failures = Vec::new();
             for (result, (_, group)) in results.into_iter().zip(groups) {
@@ -99,7 +99,7 @@ impl Engine {
                 return Err(fault);
             }
             // Failed partitions are read again, so their bytes do not count twice.
-            wanted.bytes.store(read.bytes(), Ordering::Relaxed);
+            request.bytes.store(read.bytes(), Ordering::Relaxed);
         }
         Ok(read)
     }
@@ -107,17 +107,17 @@ impl Engine {
     /// The partitions that own the documents still to be read, each with the positions of its documents.
     fn grouped(
         &self,
-        wanted: &Wanted<'_>,
+        request: &ReadManyRequest<'_>,
         waiting: &[usize],
         attempts: &Attempts,
-    ) -> Result<Vec<Group>, Fault> {
+    ) -> Result<Vec<PartitionGroup>, Fault> {
         let map = match attempts.is_first() {
-            true => Arc::clone(&wanted.container.map),
-            false => self.newest_map(wanted.container)?,
+            true => Arc::clone(&request.container.map),
+            false => self.newest_map(request.container)?,
         };
-        let mut groups: BTreeMap<PartitionOrdinal, Group> = BTreeMap::new();
+        let mut groups: BTreeMap<PartitionOrdinal, PartitionGroup> = BTreeMap::new();
         for index in waiting {
-            let (key, _) = &wanted.addresses[*index];
+            let (key, _) = &request.addresses[*index];
             let owner = map.owner(&key.effective);
             let slot = owner.ok_or_else(|| Fault::Internal("the partition map has a gap".to_owned()))?;
             let group = groups.entry(slot.ordinal).or_insert_with(|| (Arc::clone(slot), Vec::new()));
@@ -128,13 +128,13 @@ impl Engine {
 
     async fn read_group(
         &self,
-        wanted: &Wanted<'_>,
+        request: &ReadManyRequest<'_>,
         slot: &Arc<PartitionSlot>,
         group: &[usize],
-    ) -> Result<Found, Failed> {
+    ) -> Result<PartitionDocuments, Failed> {
         let unrouted = |fault| Failed { fault, slot: Arc::clone(slot), partition: None };
-        let routed = self.routed(wanted.container, slot).await.map_err(unrouted)?;
-        routed.check_session(wanted.session).map_err(unrouted)?;
+        let routed = self.routed(request.container, slot).await.map_err(unrouted)?;
+        routed.check_session(request.session).map_err(unrouted)?;
         let failed = |fault| {
             let partition = Some(Arc::clone(&routed.partition));
             Failed { fault, slot: Arc::clone(slot), partition }
@@ -143,7 +143,7 @@ impl Engine {
         let mut documents = Vec::with_capacity(group.len());
         let mut charge = Charge::NONE;
         for index in group {
-            let (key, target) = &wanted.addresses[*index];
+            let (key, target) = &request.addresses[*index];
             let (document, work) = match view.read(key, target, &Condition::None).await {
                 Ok((Outcome::Read(stored), work)) => (Some(stored), work),
                 Ok((
@@ -157,16 +157,16 @@ impl Engine {
                 Err(Fault::Missing(MissingFault::Resource)) => (None, Work::Lookup),
                 Err(fault) => return Err(failed(fault)),
             };
-            wanted.count(document.as_ref()).map_err(|fault| failed(fault.into()))?;
+            request.count(document.as_ref()).map_err(|fault| failed(fault.into()))?;
             charge += work.price();
             documents.push((*index, document));
         }
         slot.ledger.add(charge);
-        Ok(Found { documents, session: routed.session_token(view.lsn()), charge })
+        Ok(PartitionDocuments { documents, session: routed.session_token(view.lsn()), charge })
     }
 }
 
-impl Wanted<'_> {
+impl ReadManyRequest<'_> {
     /// Counts a document that was found; refuses more bytes than an answer may have.
     fn count(&self, document: Option<&StoredDocument>) -> Result<(), LimitFault> {
         let bytes = document.map_or(0, |stored| stored.document.bytes().len());
@@ -183,7 +183,7 @@ impl ManyDocuments {
         self.documents.iter().flatten().map(|stored| stored.document.bytes().len()).sum()
     }
 
-    fn add(&mut self, found: Found) {
+    fn add(&mut self, found: PartitionDocuments) {
         for (index, document) in found.documents {
             self.documents[index] = document;
         }

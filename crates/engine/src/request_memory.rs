@@ -5,7 +5,7 @@
 //! holds a body may wait for memory for its answer; no request that holds an answer waits for a body, so waiting always
 //! ends. Wire formats are not known here.
 
-use crate::access::Principal;
+use crate::authorisation::Principal;
 use model::LimitFault;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -192,7 +192,7 @@ impl RequestMemory {
         bytes: usize,
     ) -> Reservation {
         let mut reservation = self.nothing(kind, holder);
-        reservation.settle(bytes);
+        reservation.adjust_to(bytes);
         reservation
     }
 
@@ -276,7 +276,7 @@ impl Reservation {
 
     /// Adjusts the reservation to the actual size, even beyond the limits: an excess makes later requests wait,
     /// unused bytes are released.
-    pub fn settle(&mut self, bytes: usize) {
+    pub fn adjust_to(&mut self, bytes: usize) {
         self.pools_and_taken().for_each(|(pool, taken)| {
             if bytes > *taken {
                 pool.take_anyway(bytes - *taken);
@@ -290,7 +290,7 @@ impl Reservation {
 
     /// Marks the answer as complete and waiting for its client.
     pub fn hand_over(&mut self, bytes: usize) {
-        self.settle(bytes);
+        self.adjust_to(bytes);
         self.made = self.holder.connection.as_ref().map(|connection| connection.made());
     }
 
@@ -473,11 +473,11 @@ mod tests {
         let mut reservation = memory.reserve(MemoryKind::Answer, &one, 4096).await.unwrap();
         assert!(reservation.try_grow_to(3 * MB) && !reservation.try_grow_to(5 * MB));
         assert_eq!(memory.reserved_bytes(MemoryKind::Answer), 3 * MB);
-        reservation.settle(20 * MB);
+        reservation.adjust_to(20 * MB);
         assert_eq!(memory.reserved_bytes(MemoryKind::Answer), 20 * MB);
         assert!(now(pin!(memory.reserve(MemoryKind::Answer, &holder(2, None), 1))).is_pending());
         assert!(now(pin!(memory.reserve(MemoryKind::Answer, &holder(2, None), MB))).is_pending());
-        reservation.settle(100);
+        reservation.adjust_to(100);
         memory.reserve(MemoryKind::Answer, &one, MB).await.unwrap();
     }
 

@@ -3,8 +3,8 @@
 //! There are few of them and all are in memory, so a query evaluates each. The caller has read the resources with a
 //! pass; computing over them needs no other. The wire form of resources is not known here: an API passes values.
 
-use crate::access::Principal;
-use crate::catalog::{Page, PageRequest};
+use crate::authorisation::Principal;
+use crate::catalog::{ListPage, ListRequest};
 use crate::engine::Engine;
 use eval::{Budget, Context, Deadline, DocumentRow};
 use exec::query_fault;
@@ -26,7 +26,7 @@ pub struct ResourceQuery {
     /// Name of the list: a continuation is valid for one list only.
     pub list: String,
     /// Which part of the result is requested.
-    pub page: PageRequest,
+    pub page: ListRequest,
 }
 
 impl Engine {
@@ -38,7 +38,7 @@ impl Engine {
         principal: &Principal,
         request: ResourceQuery,
         resources: Vec<Value>,
-    ) -> Result<Page<Value>, Fault> {
+    ) -> Result<ListPage<Value>, Fault> {
         let ResourceQuery { query, list, page } = request;
         let context = format!("query {list}\n{query}");
         let given = match &page.continuation {
@@ -67,6 +67,6 @@ impl Engine {
             .next()
             .is_some()
             .then(|| self.continuation_key.seal(context.as_bytes(), &next.to_be_bytes()));
-        Ok(Page { items, continuation })
+        Ok(ListPage { items, continuation })
     }
 }

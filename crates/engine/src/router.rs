@@ -5,7 +5,7 @@
 //! moved. Then the request is routed again by the newest map of the container, a limited number of times. A write is
 //! repeated only if the partition returned it; a write whose outcome is unknown is never repeated.
 
-use crate::access::CatalogPass;
+use crate::authorisation::CatalogPass;
 use crate::catalog::{Container, PartitionMap, PartitionUsage};
 use crate::documents::RefusedDocument;
 use crate::engine::Engine;
@@ -19,7 +19,7 @@ use model::{
 };
 use partition::index::IndexFinding;
 use partition::{PhysicalPartition, RecordPage, RecordScan, Unexecuted};
-use plan::{Condition, LogicalKey, Operation, Outcome, Returned, StepFault, Target, Transaction};
+use plan::{Condition, DocumentOperation, LogicalKey, Outcome, Returned, StepFault, Target, Transaction};
 use std::sync::Arc;
 
 /// Maximum number of times that a request is routed.
@@ -61,18 +61,18 @@ impl Routed {
 
 /// A transaction that was executed, and the charge of each step.
 #[derive(Debug)]
-pub(crate) struct Executed {
+pub(crate) struct PricedOutcomes {
     pub(crate) outcomes: Vec<(Outcome, Charge)>,
     /// The LSN of the partition after it.
     pub(crate) lsn: Lsn,
 }
 
-impl Executed {
-    fn priced(executed: partition::Executed, ledger: &Ledger) -> Executed {
+impl PricedOutcomes {
+    fn priced(executed: partition::Executed, ledger: &Ledger) -> PricedOutcomes {
         let price = |(outcome, work): (Outcome, Work)| (outcome, work.price());
         let outcomes: Vec<_> = executed.outcomes.into_iter().map(price).collect();
         ledger.add(outcomes.iter().map(|(_, charge)| *charge).sum());
-        Executed { outcomes, lsn: executed.lsn }
+        PricedOutcomes { outcomes, lsn: executed.lsn }
     }
 }
 
@@ -158,15 +158,17 @@ impl Engine {
         &self,
         container: &Container,
         key: LogicalKey,
-        operations: Vec<Operation>,
+        operations: Vec<DocumentOperation>,
         returned: Returned,
-    ) -> Result<(Result<Executed, RefusedStep>, Routed), Fault> {
+    ) -> Result<(Result<PricedOutcomes, RefusedStep>, Routed), Fault> {
         let mut attempts = Attempts::default();
         let mut transaction = Transaction { key, operations, returned };
         loop {
             let routed = self.owner(container, &transaction.key.effective, &attempts).await?;
             match routed.partition.try_execute(transaction).await {
-                Ok(executed) => return Ok((Ok(Executed::priced(executed, &routed.slot.ledger)), routed)),
+                Ok(executed) => {
+                    return Ok((Ok(PricedOutcomes::priced(executed, &routed.slot.ledger)), routed));
+                }
                 Err(Unexecuted::Refused(refusal)) => {
                     let StepFault { index, fault, work } = *refusal;
                     let charge = work.price();
@@ -232,7 +234,7 @@ impl Engine {
         slots: &[Arc<PartitionSlot>],
         session: &[SessionToken],
     ) -> Result<Vec<Routed>, Fault> {
-        self.catalog.settle(&self.store).await?;
+        self.catalog.resolve_unknown_change(&self.store).await?;
         if container.map.is_retired() {
             return Err(MissingFault::Owner.into());
         }
@@ -269,7 +271,7 @@ impl Engine {
         container: &Container,
         slot: &Arc<PartitionSlot>,
     ) -> Result<Arc<PhysicalPartition>, Fault> {
-        self.catalog.settle(&self.store).await?;
+        self.catalog.resolve_unknown_change(&self.store).await?;
         if container.map.is_retired() {
             return Err(MissingFault::Owner.into());
         }

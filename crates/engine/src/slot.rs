@@ -86,7 +86,7 @@ impl Watched {
     }
 
     /// The state when no opening is in progress.
-    async fn settled(&self) -> SlotState {
+    async fn after_opening(&self) -> SlotState {
         loop {
             let changed = self.changed.notified();
             let state = self.state.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -216,7 +216,7 @@ impl PartitionSlot {
     ) -> Result<Arc<PhysicalPartition>, Fault> {
         for _ in 0..OPEN_ATTEMPTS_MAX {
             self.begin_opening(slots, opening)?;
-            match self.state.settled().await {
+            match self.state.after_opening().await {
                 SlotState::Open(partition) if !partition.has_ended() => return Ok(partition),
                 SlotState::Failed { fault, .. } => return Err(fault),
                 SlotState::Sealed => return Err(MissingFault::Owner.into()),
@@ -258,15 +258,16 @@ impl PartitionSlot {
             if last.is_some() && self.open.swap(None).is_some() {
                 slots.open_count.fetch_sub(1, Ordering::Relaxed);
             }
-            let under_way = UnderWay { slot: Arc::clone(self), slots: Arc::clone(slots), last, ended: None };
-            slots.runtime.spawn(under_way.run(opening.clone()));
+            let partition_opening =
+                PartitionOpening { slot: Arc::clone(self), slots: Arc::clone(slots), last, ended: None };
+            slots.runtime.spawn(partition_opening.run(opening.clone()));
         }
         Ok(())
     }
 
     /// Closes the partition if it is open; waits for an opening in progress first.
     pub(crate) async fn close(&self, slots: &Slots) -> Result<(), Fault> {
-        let SlotState::Open(partition) = self.state.settled().await else { return Ok(()) };
+        let SlotState::Open(partition) = self.state.after_opening().await else { return Ok(()) };
         let closed = if partition.has_ended() { Ok(()) } else { partition.close().await };
         let next = match &closed {
             Ok(()) => SlotState::Closed,
@@ -300,7 +301,7 @@ impl PartitionSlot {
         // Terminates: an opening ends, and each of them is started by a request that saw the container before it was
         // dropped.
         loop {
-            self.state.settled().await;
+            self.state.after_opening().await;
             let mut last = None;
             self.state.modify(|state| {
                 if matches!(state, SlotState::Opening) {
@@ -347,7 +348,7 @@ fn is_reopened(partition: &PhysicalPartition) -> bool {
 }
 
 /// An opening in progress. If it panics, the slot has failed.
-struct UnderWay {
+struct PartitionOpening {
     slot: Arc<PartitionSlot>,
     slots: Arc<Slots>,
     /// The last writer, if it did not close.
@@ -355,7 +356,7 @@ struct UnderWay {
     ended: Option<Result<PhysicalPartition, Fault>>,
 }
 
-impl UnderWay {
+impl PartitionOpening {
     async fn run(mut self, opening: Opening) {
         self.ended = Some(self.open(opening).await);
     }
@@ -376,7 +377,7 @@ impl UnderWay {
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for PartitionOpening {
     fn drop(&mut self) {
         let state = match self.ended.take() {
             Some(Ok(partition)) => {

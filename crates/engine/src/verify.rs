@@ -107,7 +107,7 @@ pub async fn verify(
             expiry: match expiry_pending {
                 true => ExpiryRule::Pending,
                 // The progress of the last sweep is not stored: an outdated row may have any second.
-                false => ExpiryRule::Settled { swept_second: 0 },
+                false => ExpiryRule::Rescheduled { swept_second: 0 },
             },
         };
         let report = audit(&view, &scope).await?;

@@ -20,7 +20,7 @@ pub const EXPRESSION_DEPTH_MAX: usize = 256;
 const SUBQUERY_LEVELS: usize = 8;
 
 /// A value, or `None` for undefined, or a fault.
-pub(crate) type Outcome<'a> = Result<Option<Computed<'a>>, EvalFault>;
+pub(crate) type EvalResult<'a> = Result<Option<Computed<'a>>, EvalFault>;
 
 /// Unwraps a defined value of a `Result<Option<_>, _>`; undefined makes the function return undefined.
 macro_rules! defined {
@@ -34,7 +34,7 @@ macro_rules! defined {
 pub(crate) use defined;
 
 /// The value of an expression on a row; `None` is undefined.
-pub fn evaluate<'a>(context: &'a Context<'_>, expression: &'a Expression, row: Row<'a>) -> Outcome<'a> {
+pub fn evaluate<'a>(context: &'a Context<'_>, expression: &'a Expression, row: Row<'a>) -> EvalResult<'a> {
     Frame::new(context, row).evaluate(expression)
 }
 
@@ -74,7 +74,7 @@ impl<'a> Frame<'a> {
     }
 
     /// The value of an expression one level down.
-    pub(crate) fn evaluate(self, expression: &'a Expression) -> Outcome<'a> {
+    pub(crate) fn evaluate(self, expression: &'a Expression) -> EvalResult<'a> {
         let frame = self.deeper()?;
         // Each arm is one call, so that a level of nesting takes little stack.
         match expression {
@@ -132,12 +132,12 @@ impl<'a> Frame<'a> {
         Ok(self.evaluate(expression)?.and_then(|value| value.as_bool()))
     }
 
-    fn member(self, base: &'a Expression, name: &str) -> Outcome<'a> {
+    fn member(self, base: &'a Expression, name: &str) -> EvalResult<'a> {
         Ok(self.evaluate(base)?.and_then(|base| base.member(name)))
     }
 
     /// An index that is negative, fractional, of the wrong kind or past the end yields undefined.
-    fn index(self, base: &'a Expression, index: &'a Expression) -> Outcome<'a> {
+    fn index(self, base: &'a Expression, index: &'a Expression) -> EvalResult<'a> {
         let base = defined!(self.evaluate(base));
         let index = defined!(self.evaluate(index));
         let index = index.as_ref();
@@ -147,7 +147,7 @@ impl<'a> Frame<'a> {
         Ok(index.as_i64().and_then(|index| base.element(usize::try_from(index).ok()?)))
     }
 
-    fn array(self, elements: &'a [Expression]) -> Outcome<'a> {
+    fn array(self, elements: &'a [Expression]) -> EvalResult<'a> {
         self.context.charge(elements.len())?;
         let mut array = Vec::with_capacity(elements.len());
         let mut scale = WeightSum::default();
@@ -161,7 +161,7 @@ impl<'a> Frame<'a> {
         Ok(Some(Value::Array(array).into()))
     }
 
-    pub(crate) fn object(self, members: &'a [(String, Expression)]) -> Outcome<'a> {
+    pub(crate) fn object(self, members: &'a [(String, Expression)]) -> EvalResult<'a> {
         self.context.charge(members.len())?;
         let mut object: Vec<(String, Value)> = Vec::with_capacity(members.len());
         let mut scale = WeightSum::default();
@@ -185,7 +185,7 @@ impl<'a> Frame<'a> {
     }
 
     #[inline]
-    fn binary(self, operator: BinaryOperator, left: &'a Expression, right: &'a Expression) -> Outcome<'a> {
+    fn binary(self, operator: BinaryOperator, left: &'a Expression, right: &'a Expression) -> EvalResult<'a> {
         let left = defined!(self.evaluate(left));
         let right = defined!(self.evaluate(right));
         if left.as_ref().extent() > FEW_BYTES {
@@ -194,7 +194,7 @@ impl<'a> Frame<'a> {
         Ok(operators::binary(operator, left.as_ref(), right.as_ref()).map(Computed::Owned))
     }
 
-    fn and(self, terms: &'a [Expression]) -> Outcome<'a> {
+    fn and(self, terms: &'a [Expression]) -> EvalResult<'a> {
         self.context.charge(terms.len())?;
         let mut known = Some(true);
         for term in terms {
@@ -206,7 +206,7 @@ impl<'a> Frame<'a> {
         Ok(known.map(Computed::from))
     }
 
-    fn or(self, terms: &'a Alternatives) -> Outcome<'a> {
+    fn or(self, terms: &'a Alternatives) -> EvalResult<'a> {
         if let Some(key) = terms.key()
             && let Some(value) = self.evaluate(key)?
         {
@@ -215,7 +215,7 @@ impl<'a> Frame<'a> {
         self.any(terms.iter())
     }
 
-    fn any(self, terms: impl Iterator<Item = &'a Expression>) -> Outcome<'a> {
+    fn any(self, terms: impl Iterator<Item = &'a Expression>) -> EvalResult<'a> {
         let mut known = Some(false);
         for term in terms {
             self.context.charge(1)?;
@@ -227,7 +227,7 @@ impl<'a> Frame<'a> {
         Ok(known.map(Computed::from))
     }
 
-    fn is_in(self, operand: &'a Expression, candidates: &'a Alternatives) -> Outcome<'a> {
+    fn is_in(self, operand: &'a Expression, candidates: &'a Alternatives) -> EvalResult<'a> {
         let operand = defined!(self.evaluate(operand));
         if candidates.are_constants() {
             let is_in = candidates.picked(operand.as_ref()).next().is_some();
@@ -244,7 +244,7 @@ impl<'a> Frame<'a> {
         Ok(Some(false.into()))
     }
 
-    fn between(self, operands: &'a [Expression; 3]) -> Outcome<'a> {
+    fn between(self, operands: &'a [Expression; 3]) -> EvalResult<'a> {
         let [operand, low, high] = operands;
         let operand = defined!(self.evaluate(operand));
         let compare = |bound: &'a Expression, operator| {
@@ -257,7 +257,7 @@ impl<'a> Frame<'a> {
         Ok(operators::and(above, below).map(Computed::from))
     }
 
-    fn like(self, operand: &'a Expression, pattern: &'a LikePattern) -> Outcome<'a> {
+    fn like(self, operand: &'a Expression, pattern: &'a LikePattern) -> EvalResult<'a> {
         let operand = defined!(self.evaluate(operand));
         let value = defined!(self.evaluate(&pattern.pattern));
         let (Some(text), Some(wanted)) = (operand.as_ref().as_str(), value.as_ref().as_str()) else {
@@ -273,14 +273,14 @@ impl<'a> Frame<'a> {
         condition: &'a Expression,
         then: &'a Expression,
         otherwise: &'a Expression,
-    ) -> Outcome<'a> {
+    ) -> EvalResult<'a> {
         match self.truth(condition)? {
             Some(true) => self.evaluate(then),
             Some(false) | None => self.evaluate(otherwise),
         }
     }
 
-    fn user_call(self, name: &str, arguments: &'a [Expression]) -> Outcome<'a> {
+    fn user_call(self, name: &str, arguments: &'a [Expression]) -> EvalResult<'a> {
         let mut values = Vec::with_capacity(arguments.len());
         for argument in arguments {
             values.push(self.evaluate(argument)?.map(Computed::into_value));
@@ -293,7 +293,7 @@ impl<'a> Frame<'a> {
         Ok(result.map(Computed::Owned))
     }
 
-    fn subquery(self, kind: SubqueryKind, subquery: &'a Query) -> Outcome<'a> {
+    fn subquery(self, kind: SubqueryKind, subquery: &'a Query) -> EvalResult<'a> {
         query::subquery(self.descend(SUBQUERY_LEVELS - 1)?, kind, subquery)
             .map(|value| value.map(Computed::Owned))
     }
@@ -303,7 +303,7 @@ impl<'a> Frame<'a> {
         index: usize,
         what: &'static str,
         part: fn(&GroupRow) -> &Vec<Option<Value>>,
-    ) -> Outcome<'a> {
+    ) -> EvalResult<'a> {
         let value = self.row.group.and_then(|group| part(group).get(index));
         let value = value.ok_or(EvalFault::OutsideGroup { what, index })?;
         Ok(value.as_ref().map(|value| Computed::Borrowed(value.as_ref())))

@@ -34,7 +34,7 @@ pub use budget::{Budget, Holding, QueryMemory, VALUE_WEIGHT_MAX, allocated, weig
 pub use computed::Computed;
 pub use context::{Context, Deadline, NoUserFunctions, UserFunctions};
 pub use expression::{EXPRESSION_DEPTH_MAX, evaluate};
-pub use functions::{Cap, Direction, Outline, angle_between, angle_of_metres};
+pub use functions::{Cap, Outline, UnitVector, angle_between, angle_of_metres};
 pub use like::{LikeRest, like_prefix};
 pub use meter::{Meter, Steps};
 pub use model::{EvaluationFault as EvalFault, UserFunctionFault};

@@ -31,20 +31,20 @@ impl PatternElement {
 
 /// The part of a pattern between two `%`.
 #[derive(Debug)]
-enum Piece {
+enum PatternPiece {
     Literal(String),
     Places(Vec<PatternElement>),
 }
 
-impl Piece {
-    fn new(places: Vec<PatternElement>) -> Result<Piece, EvalFault> {
+impl PatternPiece {
+    fn new(places: Vec<PatternElement>) -> Result<PatternPiece, EvalFault> {
         let literal = places.iter().map(|place| match place {
             PatternElement::Literal(letter) => Some(*letter),
             PatternElement::Any | PatternElement::Set { .. } => None,
         });
         match literal.collect() {
-            Some(literal) => Ok(Piece::Literal(literal)),
-            None if places.len() <= LIKE_PIECE_MAX => Ok(Piece::Places(places)),
+            Some(literal) => Ok(PatternPiece::Literal(literal)),
+            None if places.len() <= LIKE_PIECE_MAX => Ok(PatternPiece::Places(places)),
             None => Err(EvalFault::PatternTooLarge { characters_max: LIKE_PIECE_MAX }),
         }
     }
@@ -52,8 +52,8 @@ impl Piece {
     /// The text after the piece, if it starts with it.
     fn strip_from_start<'t>(&self, text: &'t str) -> Option<&'t str> {
         match self {
-            Piece::Literal(literal) => text.strip_prefix(literal.as_str()),
-            Piece::Places(places) => {
+            PatternPiece::Literal(literal) => text.strip_prefix(literal.as_str()),
+            PatternPiece::Places(places) => {
                 let mut characters = text.chars();
                 let all =
                     places.iter().all(|place| characters.next().is_some_and(|found| place.matches(found)));
@@ -65,8 +65,8 @@ impl Piece {
     /// The text before the piece, if it ends with it.
     fn strip_from_end<'t>(&self, text: &'t str) -> Option<&'t str> {
         match self {
-            Piece::Literal(literal) => text.strip_suffix(literal.as_str()),
-            Piece::Places(places) => {
+            PatternPiece::Literal(literal) => text.strip_suffix(literal.as_str()),
+            PatternPiece::Places(places) => {
                 let mut characters = text.chars();
                 let all = places
                     .iter()
@@ -80,8 +80,12 @@ impl Piece {
     /// The text after the first occurrence of the piece.
     fn strip_from_first<'t>(&self, text: &'t str) -> Option<&'t str> {
         match self {
-            Piece::Literal(literal) => text.find(literal.as_str()).map(|at| &text[at + literal.len()..]),
-            Piece::Places(_) => text.char_indices().find_map(|(at, _)| self.strip_from_start(&text[at..])),
+            PatternPiece::Literal(literal) => {
+                text.find(literal.as_str()).map(|at| &text[at + literal.len()..])
+            }
+            PatternPiece::Places(_) => {
+                text.char_indices().find_map(|(at, _)| self.strip_from_start(&text[at..]))
+            }
         }
     }
 }
@@ -101,12 +105,12 @@ pub enum LikeRest {
 pub fn like_prefix(pattern: &str, escape: Option<char>) -> Option<(String, LikeRest)> {
     let pieces = pieces(pattern, escape).ok()?;
     match &pieces[..] {
-        [Piece::Literal(letters)] => Some((letters.clone(), LikeRest::Nothing)),
-        [Piece::Literal(letters), Piece::Literal(rest)] if rest.is_empty() => {
+        [PatternPiece::Literal(letters)] => Some((letters.clone(), LikeRest::Nothing)),
+        [PatternPiece::Literal(letters), PatternPiece::Literal(rest)] if rest.is_empty() => {
             Some((letters.clone(), LikeRest::Anything))
         }
-        [Piece::Literal(letters), ..] => Some((letters.clone(), LikeRest::Pattern)),
-        [Piece::Places(places), ..] => {
+        [PatternPiece::Literal(letters), ..] => Some((letters.clone(), LikeRest::Pattern)),
+        [PatternPiece::Places(places), ..] => {
             let letter = |place: &PatternElement| match place {
                 PatternElement::Literal(letter) => Some(*letter),
                 PatternElement::Any | PatternElement::Set { .. } => None,
@@ -118,7 +122,7 @@ pub fn like_prefix(pattern: &str, escape: Option<char>) -> Option<(String, LikeR
 }
 
 /// The pieces between the `%`s of a pattern, at least one.
-fn pieces(pattern: &str, escape: Option<char>) -> Result<Vec<Piece>, EvalFault> {
+fn pieces(pattern: &str, escape: Option<char>) -> Result<Vec<PatternPiece>, EvalFault> {
     let mut pieces = Vec::new();
     let mut piece = Vec::new();
     let mut rest = pattern;
@@ -134,7 +138,7 @@ fn pieces(pattern: &str, escape: Option<char>) -> Result<Vec<Piece>, EvalFault> 
                 None => PatternElement::Literal(character),
             },
             '%' => {
-                pieces.push(Piece::new(std::mem::take(&mut piece))?);
+                pieces.push(PatternPiece::new(std::mem::take(&mut piece))?);
                 continue;
             }
             '_' => PatternElement::Any,
@@ -149,7 +153,7 @@ fn pieces(pattern: &str, escape: Option<char>) -> Result<Vec<Piece>, EvalFault> 
             _ => PatternElement::Literal(character),
         });
     }
-    pieces.push(Piece::new(piece)?);
+    pieces.push(PatternPiece::new(piece)?);
     Ok(pieces)
 }
 
@@ -183,7 +187,7 @@ fn set(text: &str) -> Option<(PatternElement, &str)> {
 /// A parsed pattern.
 #[derive(Debug)]
 pub(crate) struct LikeMatcher {
-    pieces: Vec<Piece>,
+    pieces: Vec<PatternPiece>,
 }
 
 impl LikeMatcher {
@@ -193,9 +197,9 @@ impl LikeMatcher {
 
     /// Approximate number of bytes compared in the worst case.
     pub(crate) fn bytes_compared(&self, text: &str) -> usize {
-        let places = |piece: &Piece| match piece {
-            Piece::Literal(_) => 1,
-            Piece::Places(places) => places.len(),
+        let places = |piece: &PatternPiece| match piece {
+            PatternPiece::Literal(_) => 1,
+            PatternPiece::Places(places) => places.len(),
         };
         // The first and the last piece have one position each; those between them are searched.
         let longest = self.pieces.iter().skip(1).map(places).max().unwrap_or(1);

@@ -37,7 +37,7 @@ pub(crate) fn class(kind: Kind) -> Class {
 /// Deep equality of defined values: false between kinds, 1 equals 1.0, NaN equals nothing.
 #[inline]
 pub(crate) fn equal(left: ValueRef<'_>, right: ValueRef<'_>) -> bool {
-    compare(left, right) == Ordering::Equal && !is_nan(left)
+    compare(left, right) == Ordering::Equal && !holds_nan(left)
 }
 
 /// The order of two values of one primitive kind; `None` between kinds, for arrays, objects and NaN.
@@ -56,6 +56,24 @@ pub(crate) fn order(left: ValueRef<'_>, right: ValueRef<'_>) -> Option<Ordering>
 /// Whether this is NaN.
 pub(crate) fn is_nan(value: ValueRef<'_>) -> bool {
     matches!(value.kind(), Kind::Double | Kind::Decimal) && value.as_f64().is_some_and(f64::is_nan)
+}
+
+/// Whether this is NaN or has one at any depth: such a value equals nothing, not even itself.
+pub(crate) fn holds_nan(value: ValueRef<'_>) -> bool {
+    match value.kind() {
+        Kind::Array => value.elements().any(holds_nan),
+        Kind::Object => value.members().any(|(_, member)| holds_nan(member)),
+        Kind::Double | Kind::Decimal => is_nan(value),
+        Kind::Null
+        | Kind::Bool
+        | Kind::Int32
+        | Kind::Int64
+        | Kind::String
+        | Kind::Binary
+        | Kind::Date
+        | Kind::Guid
+        | Kind::ObjectId => false,
+    }
 }
 
 /// Applies a binary operator; undefined on either side yields undefined.

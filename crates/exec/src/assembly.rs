@@ -81,7 +81,7 @@ impl Assembly {
     }
 
     /// Sets the resolved position after which results are wanted.
-    pub(crate) fn settle(&mut self, position: Vec<u8>) {
+    pub(crate) fn start_after(&mut self, position: Vec<u8>) {
         self.resume.after = After::Position(position);
     }
 

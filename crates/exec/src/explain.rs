@@ -6,8 +6,8 @@ use plan::query::Order;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use crate::access::{self, AccessPath};
-use crate::program::{Input, Layer, Program, Shape};
+use crate::access_path::{self, AccessPath};
+use crate::program::{Layer, LayerInput, Program, Shape};
 use crate::task::{OpenPart, Part};
 
 /// How a query is executed over parts of partitions for a page of at most `items_max` rows: the access path of each
@@ -20,7 +20,7 @@ pub async fn explain(
 ) -> Result<String, Fault> {
     let mut open = Vec::with_capacity(parts.len());
     for part in parts {
-        open.push(Arc::new(OpenPart::alone(part, true, Arc::clone(&meter)).await?));
+        open.push(Arc::new(OpenPart::for_inspection(part, true, Arc::clone(&meter)).await?));
     }
     let mut text = String::new();
     let count = program.layers.len();
@@ -29,27 +29,30 @@ pub async fn explain(
             line(&mut text, &format!("layer {}", index + 1));
         }
         match layer.input {
-            Input::Documents => {
-                let paths = access::choose(layer, &open, access::goal(program, index, items_max)).await?;
+            LayerInput::Documents => {
+                let paths =
+                    access_path::choose(layer, &open, access_path::goal(program, index, items_max)).await?;
                 for (open, path) in open.iter().zip(&paths) {
                     write_path(&mut text, (open, path), paths.len());
                 }
                 line(&mut text, &format!("evaluate on documents {}", layer.needs.name()));
             }
-            Input::Rows => line(&mut text, "read the results of the layer before"),
-            Input::Nothing => line(&mut text, "read nothing"),
+            LayerInput::Rows => line(&mut text, "read the results of the layer before"),
+            LayerInput::Nothing => line(&mut text, "read nothing"),
         }
         for step in layer.query.to_string().lines() {
             // The results of the layer below take the place of the container.
             match (layer.input, step) {
-                (Input::Rows, "from container") => line(&mut text, "from each result"),
-                (Input::Rows, "from elements of container") => {
+                (LayerInput::Rows, "from container") => line(&mut text, "from each result"),
+                (LayerInput::Rows, "from elements of container") => {
                     line(&mut text, "from elements of each result")
                 }
-                (Input::Documents | Input::Rows | Input::Nothing, step) => line(&mut text, step),
+                (LayerInput::Documents | LayerInput::Rows | LayerInput::Nothing, step) => {
+                    line(&mut text, step)
+                }
             }
         }
-        if layer.input == Input::Documents {
+        if layer.input == LayerInput::Documents {
             line(&mut text, merge(layer, index + 1 == count));
         }
     }

@@ -6,7 +6,7 @@ use plan::StoredDocument;
 use std::time::Duration;
 use value::{Decoded, Value, ValueRef, WALK_DEPTH_MAX};
 
-use crate::access::PathKind;
+use crate::access_path::PathKind;
 use crate::task::OpenPart;
 
 /// A row of a result.
@@ -76,7 +76,7 @@ pub(crate) struct FoundRow {
 
 /// Results in their order.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundRows {
     pub(crate) rows: Vec<FoundRow>,
     pub(crate) has_more: bool,
     /// Nothing up to this position is missing.

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `position` | the position of a result |
 //! | `program` | a query prepared for execution: layers, shapes, what it needs of documents (`needs`, `computed`) |
-//! | `access` | access paths to a partition's documents as values, the choice between them, and how each is executed |
+//! | `access_path` | access paths to a partition's documents as values, the choice between them, and how each is executed |
 //! | `source` | where a part is read: a live partition or one state of it |
 //! | `stream` | rows in the order of numbers or of an index, read only as far as they are wanted |
 //! | `select`, `collect` | all documents are read, the first results are kept; partitions are merged |
@@ -23,7 +23,7 @@
 //! | `explain` | how a query is executed, as text: the access path of each part |
 //! | `index_use` | the indexes that are used, and those that might help |
 
-mod access;
+mod access_path;
 mod assembly;
 mod bounded;
 mod collect;
@@ -46,14 +46,14 @@ mod source;
 mod stream;
 mod task;
 
-pub use access::PathKind;
+pub use access_path::PathKind;
 pub use computed::ComputedProperty;
 pub use explain::explain;
 pub use fault::query_fault;
 pub use found::{PartitionWork, QueryMetrics, QueryRow};
 pub use index_use::{Impact, IndexUse, Indexes, SingleIndex, index_use};
 pub use page::{Page, PageRequest, page};
-pub use program::{Program, digest};
+pub use program::Program;
 pub use resume::Resume;
 pub use source::PartSource;
 pub use task::{Part, PartScope, QueryBounds};

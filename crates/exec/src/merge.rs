@@ -8,21 +8,21 @@ use std::sync::Arc;
 use crate::bounded::{self, PartWork};
 use crate::found::QueryMetrics;
 use crate::program::Layer;
-use crate::stream::{Stream, Wanted};
-use crate::task::{Seen, Task};
+use crate::stream::{FillLimits, Stream};
+use crate::task::{SeenState, Task};
 
 /// Streams in the order of their next positions.
 #[derive(Debug)]
-pub(crate) struct Merge {
+pub(crate) struct StreamMerge {
     streams: Vec<Stream>,
     /// The streams that are not exhausted: a heap whose first entry has the first position.
     heap: Vec<usize>,
 }
 
-impl Merge {
-    pub(crate) fn new(streams: Vec<Stream>) -> Merge {
-        let heap = (0..streams.len()).filter(|at| streams[*at].next_place().is_some()).collect();
-        let mut merge = Merge { streams, heap };
+impl StreamMerge {
+    pub(crate) fn new(streams: Vec<Stream>) -> StreamMerge {
+        let heap = (0..streams.len()).filter(|at| streams[*at].next_position().is_some()).collect();
+        let mut merge = StreamMerge { streams, heap };
         for at in (0..merge.heap.len() / 2).rev() {
             merge.sink(at);
         }
@@ -47,7 +47,7 @@ impl Merge {
 
     /// Restores the heap after the next position of the first stream has changed.
     pub(crate) fn first_changed(&mut self) {
-        if self.heap.first().is_some_and(|at| self.streams[*at].next_place().is_none()) {
+        if self.heap.first().is_some_and(|at| self.streams[*at].next_position().is_none()) {
             self.heap.swap_remove(0);
         }
         self.sink(0);
@@ -58,7 +58,7 @@ impl Merge {
         loop {
             let mut first = at;
             for child in [2 * at + 1, 2 * at + 2] {
-                if child < self.heap.len() && self.place(child) < self.place(first) {
+                if child < self.heap.len() && self.position(child) < self.position(first) {
                     first = child;
                 }
             }
@@ -70,15 +70,15 @@ impl Merge {
         }
     }
 
-    fn place(&self, at: usize) -> Option<&[u8]> {
-        self.streams[self.heap[at]].next_place()
+    fn position(&self, at: usize) -> Option<&[u8]> {
+        self.streams[self.heap[at]].next_position()
     }
 }
 
 /// What was read from streams before they are merged.
 #[derive(Debug, Default)]
 pub(crate) struct FirstFill {
-    pub(crate) seen: Vec<Seen>,
+    pub(crate) seen: Vec<SeenState>,
     pub(crate) metrics: QueryMetrics,
 }
 
@@ -88,10 +88,10 @@ pub(crate) async fn fill_first(
     task: &Arc<Task>,
     streams: &mut Vec<Stream>,
     begun_at: &[u8],
-    wanted: Wanted,
+    limits: FillLimits,
 ) -> Result<FirstFill, Fault> {
     let mut done = FirstFill::default();
-    let stands = |stream: &Stream| stream.stands_at(begun_at);
+    let stands = |stream: &Stream| stream.is_still_at(begun_at);
     if streams.iter().filter(|stream| stands(stream)).take(2).count() < 2 {
         return Ok(done);
     }
@@ -99,7 +99,7 @@ pub(crate) async fn fill_first(
     let mut filled: Vec<Option<Filled>> = streams.iter().map(|_| None).collect();
     let begin = |(at, stream): (usize, Stream)| -> PartWork<(usize, Filled)> {
         let (task, begun_at) = (Arc::clone(task), Arc::clone(&begun_at));
-        Box::pin(async move { Ok((at, fill_one(&task, stream, &begun_at, wanted).await?)) })
+        Box::pin(async move { Ok((at, fill_one(&task, stream, &begun_at, limits).await?)) })
     };
     let work = std::mem::take(streams).into_iter().enumerate().map(begin);
     bounded::for_each_done(&task.meter, work, |(at, one)| filled[at] = Some(one)).await?;
@@ -114,7 +114,7 @@ pub(crate) async fn fill_first(
 /// A stream that has advanced beyond its start.
 struct Filled {
     stream: Stream,
-    seen: Option<Seen>,
+    seen: Option<SeenState>,
     metrics: QueryMetrics,
 }
 
@@ -122,12 +122,12 @@ async fn fill_one(
     task: &Arc<Task>,
     mut stream: Stream,
     begun_at: &[u8],
-    wanted: Wanted,
+    limits: FillLimits,
 ) -> Result<Filled, Fault> {
     let layer: &Layer = task.innermost()?;
     let (mut seen, mut metrics) = (None, QueryMetrics::default());
-    while stream.stands_at(begun_at) {
-        let begun = stream.fill(task, layer, wanted, &mut metrics).await?;
+    while stream.is_still_at(begun_at) {
+        let begun = stream.fill(task, layer, limits, &mut metrics).await?;
         seen = seen.or(begun);
     }
     Ok(Filled { stream, seen, metrics })

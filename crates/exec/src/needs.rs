@@ -25,11 +25,11 @@ impl Needs {
     pub(crate) fn of(query: &Query, gives_documents: bool) -> Needs {
         let has_document =
             matches!(query.sources.first(), Some(Source::Container { path }) if path.is_empty());
-        let look = Look { has_document };
-        let filter = query.filter.iter().any(|filter| look.at(filter, EXPRESSION_DEPTH_MAX));
-        let to_filter = filter || look.at_sources(&query.sources, EXPRESSION_DEPTH_MAX);
-        let to_finish = look.at_folding(query, EXPRESSION_DEPTH_MAX)
-            || !gives_documents && look.at_projection(query, EXPRESSION_DEPTH_MAX);
+        let finder = SystemPropertyFinder { has_document };
+        let filter = query.filter.iter().any(|filter| finder.at(filter, EXPRESSION_DEPTH_MAX));
+        let to_filter = filter || finder.at_sources(&query.sources, EXPRESSION_DEPTH_MAX);
+        let to_finish = finder.at_folding(query, EXPRESSION_DEPTH_MAX)
+            || !gives_documents && finder.at_projection(query, EXPRESSION_DEPTH_MAX);
         Needs { to_filter, to_finish }
     }
 
@@ -57,11 +57,11 @@ pub(crate) fn gives_documents(query: &Query) -> bool {
 }
 
 /// Finds system properties; at the maximum depth it assumes that there are some, which is never wrong.
-struct Look {
+struct SystemPropertyFinder {
     has_document: bool,
 }
 
-impl Look {
+impl SystemPropertyFinder {
     fn at(&self, expression: &Expression, levels_left: usize) -> bool {
         let Some(levels_left) = levels_left.checked_sub(1) else {
             return true;

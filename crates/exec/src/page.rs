@@ -8,19 +8,19 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::access::{self, AccessPath, Ordering, PathKind, Way};
+use crate::access_path::{self, AccessPath, Ordering, PathKind, Way};
 use crate::assembly::Assembly;
-use crate::collect::Wish;
+use crate::collect::ResultWindow;
 use crate::fault::query_fault;
-use crate::found::{Found, FoundRow, QueryMetrics, QueryRow};
-use crate::merge::{self, Merge};
+use crate::found::{FoundRow, FoundRows, QueryMetrics, QueryRow};
+use crate::merge::{self, StreamMerge};
 use crate::picks::{self, Pick};
-use crate::position::{self, Item};
-use crate::program::{Check, Input, Layer, Program, Shape};
+use crate::position::{self, RowSource};
+use crate::program::{Layer, LayerInput, Program, RemainingCheck, Shape};
 use crate::ranges;
 use crate::resume::{After, Anchor, Resume};
 use crate::select::{self, LayerRow};
-use crate::stream::{Stream, Wanted};
+use crate::stream::{FillLimits, Stream};
 use crate::task::{OpenPart, Part, QueryBounds, Task};
 
 /// Results to be skipped that are collected together with those of the page; more are skipped in a separate step that
@@ -106,11 +106,11 @@ async fn attempt(
     let task = if asks_indexes { task } else { task.without_indexes() };
     let assembly = Assembly::new(resume, request.items_max, request.bytes_max);
     let mut work =
-        Work { task: Arc::new(task), assembly, seen: Vec::new(), metrics: QueryMetrics::default() };
+        PageExecution { task: Arc::new(task), assembly, seen: Vec::new(), metrics: QueryMetrics::default() };
     if !work.assembly.is_full() {
         work.run(&request.parts).await?;
     }
-    let Work { assembly, seen, mut metrics, .. } = work;
+    let PageExecution { assembly, seen, mut metrics, .. } = work;
     metrics.rows = assembly.rows.len() as u64;
     metrics.bytes = assembly.size as u64;
     metrics.total_time = begun.elapsed();
@@ -119,7 +119,7 @@ async fn attempt(
 }
 
 /// A page in progress.
-struct Work {
+struct PageExecution {
     task: Arc<Task>,
     assembly: Assembly,
     seen: Vec<(PartitionOrdinal, Lsn)>,
@@ -128,42 +128,42 @@ struct Work {
 
 /// How the wanted rows are distributed over streams.
 #[derive(Clone, Copy)]
-struct Share {
+struct StreamShare {
     streams: usize,
     /// Minimum number of documents to pick, if earlier picks gave too few rows.
     picks: usize,
 }
 
-impl Share {
+impl StreamShare {
     /// Number of documents to pick for this number of rows.
     fn picks_of(self, rows: usize) -> usize {
         rows.max(self.picks).min(PICKS_MAX)
     }
 
     /// Number of documents that each stream finds at a time.
-    fn named_of(self, rows: usize) -> usize {
+    fn documents_of(self, rows: usize) -> usize {
         let picks = self.picks_of(rows);
         if self.streams > 1 { (picks / self.streams / SHARE_PARTS).max(1) } else { picks }
     }
 }
 
 /// The input of the outermost layer.
-enum Feed {
+enum PageInput {
     Partitions(Vec<Arc<OpenPart>>),
     Rows(Vec<LayerRow>),
 }
 
-impl Work {
+impl PageExecution {
     async fn run(&mut self, parts: &[Part]) -> Result<(), Fault> {
         let program = Arc::clone(&self.task.program);
         let [inner @ .., last] = &program.layers[..] else {
             return Ok(());
         };
-        if inner.is_empty() && access::comes_by_number(last) {
+        if inner.is_empty() && access_path::comes_by_number(last) {
             return self.ranges(last, parts).await;
         }
         let mut open = Vec::new();
-        if program.layers.first().is_some_and(|layer| layer.input == Input::Documents) {
+        if program.layers.first().is_some_and(|layer| layer.input == LayerInput::Documents) {
             for part in parts {
                 let part = self.task.open(part.clone()).await?;
                 self.seen.push(part.seen());
@@ -172,9 +172,9 @@ impl Work {
         }
         // Held until the page is complete: the rows of the layer below are accounted all the time.
         let mut holding = self.task.budget.holding();
-        let mut feed = Feed::Partitions(open);
+        let mut input = PageInput::Partitions(open);
         for layer in inner {
-            let found = self.found(layer, &feed, &Wish::all()).await?;
+            let found = self.found(layer, &input, &ResultWindow::all()).await?;
             holding.absorb(found.holding);
             let offset = usize::try_from(layer.query.offset).unwrap_or(usize::MAX);
             let limit = layer.query.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
@@ -183,10 +183,10 @@ impl Work {
                 QueryRow::Value(value) => value,
                 QueryRow::Document(stored) => stored.document.to_value(),
             };
-            feed = Feed::Rows(rows.map(|row| (row.position, value(row.row))).collect());
+            input = PageInput::Rows(rows.map(|row| (row.position, value(row.row))).collect());
         }
-        self.settle(last, &feed).await?;
-        if let Feed::Partitions(parts) = &feed
+        self.resolve_start(last, &input).await?;
+        if let PageInput::Partitions(parts) = &input
             && inner.is_empty()
             && let Some(streams) = self.ordered_streams(last, parts).await?
         {
@@ -195,7 +195,7 @@ impl Work {
             }
             return Ok(());
         }
-        self.select(last, &feed).await
+        self.select(last, &input).await
     }
 
     /// Streams of all parts in the order of the layer, if their indexes have it and sorting is not cheaper.
@@ -205,14 +205,14 @@ impl Work {
         parts: &[Arc<OpenPart>],
     ) -> Result<Option<Vec<Stream>>, Fault> {
         let wanted = (self.assembly.room() as u64).saturating_add(self.assembly.offset());
-        let paths = match access::in_order(layer, parts, wanted).await? {
+        let paths = match access_path::in_order(layer, parts, wanted).await? {
             Ordering::Walk(paths) => {
                 self.metrics.path = Some(PathKind::Ordered);
                 paths
             }
             Ordering::Sort(_) => return Ok(None),
         };
-        let after = self.assembly.after().settled(|_| None);
+        let after = self.assembly.after().resolved(|_| None);
         let stream = |(open, path): (&Arc<OpenPart>, AccessPath<'_>)| match path.way {
             Way::Ordered(request) => {
                 let request = (request, path.scans_after);
@@ -223,18 +223,27 @@ impl Work {
         Ok(parts.iter().zip(paths).map(stream).collect())
     }
 
-    async fn found(&mut self, layer: &Layer, feed: &Feed, wish: &Wish) -> Result<Found, Fault> {
-        match feed {
-            Feed::Partitions(parts) if layer.input == Input::Documents => {
-                select::over_partitions(&self.task, parts, wish, &mut self.metrics).await
+    async fn found(
+        &mut self,
+        layer: &Layer,
+        input: &PageInput,
+        window: &ResultWindow,
+    ) -> Result<FoundRows, Fault> {
+        match input {
+            PageInput::Partitions(parts) if layer.input == LayerInput::Documents => {
+                select::over_partitions(&self.task, parts, window, &mut self.metrics).await
             }
-            Feed::Partitions(_) => select::over_rows(&self.task, layer, &[], wish, &mut self.metrics).await,
-            Feed::Rows(rows) => select::over_rows(&self.task, layer, rows, wish, &mut self.metrics).await,
+            PageInput::Partitions(_) => {
+                select::over_rows(&self.task, layer, &[], window, &mut self.metrics).await
+            }
+            PageInput::Rows(rows) => {
+                select::over_rows(&self.task, layer, rows, window, &mut self.metrics).await
+            }
         }
     }
 
     /// Fills the page by selection.
-    async fn select(&mut self, layer: &Layer, feed: &Feed) -> Result<(), Fault> {
+    async fn select(&mut self, layer: &Layer, input: &PageInput) -> Result<(), Fault> {
         loop {
             let offset = self.assembly.offset();
             let is_passing_over = offset > OFFSET_HELD_MAX;
@@ -245,8 +254,8 @@ impl Work {
             };
             let bytes = if offset == 0 { self.assembly.room_bytes() } else { usize::MAX };
             let after = self.assembly.after();
-            let wish = Wish { after, count, bytes, with_results: !is_passing_over };
-            let found = self.found(layer, feed, &wish).await?;
+            let window = ResultWindow { after, count, bytes, with_results: !is_passing_over };
+            let found = self.found(layer, input, &window).await?;
             let mut rows = found.rows.into_iter();
             while !self.assembly.is_full()
                 && let Some(row) = rows.next()
@@ -261,7 +270,7 @@ impl Work {
             if !is_cut_short {
                 self.assembly.reach(found.reached);
             }
-            if !self.assembly.rows.is_empty() || self.assembly.is_full() || self.task.is_late() {
+            if !self.assembly.rows.is_empty() || self.assembly.is_full() || self.task.is_time_up() {
                 return Ok(());
             }
         }
@@ -271,7 +280,7 @@ impl Work {
     async fn ranges(&mut self, layer: &Layer, parts: &[Part]) -> Result<(), Fault> {
         if let ([part], None) = (parts, self.assembly.range()) {
             // The usual case: nothing is sorted or truncated.
-            let after = self.assembly.after().settled(|_| None);
+            let after = self.assembly.after().resolved(|_| None);
             self.assembly.enter(ranges::keys(part), true);
             if self.stream(layer, vec![Stream::new(&self.task, part.clone(), &after)]).await? {
                 self.assembly.end();
@@ -280,7 +289,7 @@ impl Work {
         }
         let task = Arc::clone(&self.task);
         self.seen.reserve(parts.len());
-        let mut needles = None;
+        let mut required_terms = None;
         let resumed = self.assembly.range().cloned();
         for range in ranges::in_order(parts, resumed.as_ref()) {
             if range.parts.iter().all(|part| part.source.documents() == 0) {
@@ -290,16 +299,16 @@ impl Work {
             if self.assembly.is_full() {
                 return Ok(());
             }
-            // Most partitions have no document with a rare value. The needles are known after the first partition.
-            needles = needles.or_else(|| task.needles());
-            if let ([part], Some(needles)) = (&*range.parts, &mut needles)
-                && let Some(seen) = part.seen_without(needles)
+            // Most partitions have no document with a rare value. The required terms are known after the first partition.
+            required_terms = required_terms.or_else(|| task.required_terms());
+            if let ([part], Some(required_terms)) = (&*range.parts, &mut required_terms)
+                && let Some(seen) = part.seen_if_no_match(required_terms)
             {
                 self.seen.push(seen);
                 continue;
             }
             // Positions of unordered rows are short, so they are never truncated.
-            let after = if range.is_resumed { self.assembly.after().settled(|_| None) } else { Vec::new() };
+            let after = if range.is_resumed { self.assembly.after().resolved(|_| None) } else { Vec::new() };
             let streams = range.parts.iter().map(|part| Stream::new(&task, part.clone(), &after)).collect();
             self.assembly.enter(range.keys(), range.is_resumed);
             if !self.stream(layer, streams).await? {
@@ -312,15 +321,15 @@ impl Work {
 
     /// Fills the page from streams, always from the one whose next row comes first. Returns whether they are exhausted.
     async fn stream(&mut self, layer: &Layer, mut streams: Vec<Stream>) -> Result<bool, Fault> {
-        let begun_at = self.assembly.after().settled(|_| None);
-        let mut share = Share { streams: streams.len(), picks: 0 };
+        let begun_at = self.assembly.after().resolved(|_| None);
+        let mut share = StreamShare { streams: streams.len(), picks: 0 };
         if streams.len() > 1 && !self.assembly.is_full() {
-            let wanted = self.wanted(share);
-            let done = merge::fill_first(&self.task, &mut streams, &begun_at, wanted).await?;
+            let limits = self.fill_limits(share);
+            let done = merge::fill_first(&self.task, &mut streams, &begun_at, limits).await?;
             self.seen.extend(done.seen);
             self.metrics.add(&done.metrics);
         }
-        let mut merge = Merge::new(streams);
+        let mut merge = StreamMerge::new(streams);
         loop {
             let Some(stream) = merge.first() else {
                 return Ok(true);
@@ -346,15 +355,15 @@ impl Work {
                     continue;
                 }
             }
-            let wanted = self.wanted(share);
+            let limits = self.fill_limits(share);
             let Some(stream) = merge.first() else {
                 return Ok(true);
             };
-            if let Some(place) = self.place_if_late(stream, &begun_at) {
+            if let Some(place) = self.position_if_late(stream, &begun_at) {
                 self.assembly.reach(place);
                 return Ok(false);
             }
-            self.seen.extend(stream.fill(&self.task, layer, wanted, &mut self.metrics).await?);
+            self.seen.extend(stream.fill(&self.task, layer, limits, &mut self.metrics).await?);
             merge.first_changed();
         }
     }
@@ -363,21 +372,21 @@ impl Work {
     async fn pick(
         &mut self,
         layer: &Layer,
-        merge: &mut Merge,
+        merge: &mut StreamMerge,
         begun_at: &[u8],
-        share: Share,
+        share: StreamShare,
     ) -> Result<Vec<Pick>, Fault> {
-        let wanted = self.wanted(share);
-        let count = share.picks_of(wanted.rows);
+        let limits = self.fill_limits(share);
+        let count = share.picks_of(limits.rows);
         let mut picks = Vec::with_capacity(count);
         while picks.len() < count
             && let Some(at) = merge.first_at()
         {
             let stream = merge.stream(at);
-            if let Some(named) = stream.take_named() {
-                picks.push(Pick { stream: at, named });
-            } else if stream.is_led_by_index() && self.place_if_late(stream, begun_at).is_none() {
-                self.seen.extend(stream.fill(&self.task, layer, wanted, &mut self.metrics).await?);
+            if let Some(document) = stream.take_document() {
+                picks.push(Pick { stream: at, document });
+            } else if stream.is_led_by_index() && self.position_if_late(stream, begun_at).is_none() {
+                self.seen.extend(stream.fill(&self.task, layer, limits, &mut self.metrics).await?);
             } else {
                 break;
             }
@@ -390,7 +399,7 @@ impl Work {
     async fn take_picks(
         &mut self,
         layer: &Layer,
-        merge: &mut Merge,
+        merge: &mut StreamMerge,
         picks: &[Pick],
         begun_at: &[u8],
     ) -> Result<bool, Fault> {
@@ -404,16 +413,16 @@ impl Work {
             context.check_time().map_err(query_fault)?;
             let documents = picks::read(some, &mut self.metrics).await?;
             let begun = Instant::now();
-            for (Pick { stream, named }, stored) in some.iter().zip(&documents) {
+            for (Pick { stream, document: found }, stored) in some.iter().zip(&documents) {
                 if self.assembly.is_full() {
                     return Ok(false);
                 }
                 let Some(stored) = stored else { continue };
                 let tie = stored.number.raw().to_be_bytes();
-                let item = Item { tie: &tie, stored: Some(stored), keys: Some(&named.codes) };
-                let (document, mut rows) = ((stored, named.check), 0);
+                let source = RowSource { tie: &tie, stored: Some(stored), keys: Some(&found.codes) };
+                let (document, mut rows) = ((stored, found.check), 0);
                 layer.for_each_match(&context, &task.program.system, document, &mut |row| {
-                    position::write_row(&layer.query.order, row, item, &mut position)?;
+                    position::write_row(&layer.query.order, row, source, &mut position)?;
                     if *position <= *begun_at {
                         return Ok(ControlFlow::Continue(()));
                     }
@@ -426,7 +435,7 @@ impl Work {
                 })?;
                 merge.stream(*stream).count_named(rows);
                 if task.meter.is_due() {
-                    task.rest().await?;
+                    task.yield_now().await?;
                 }
             }
             self.metrics.evaluation_time += begun.elapsed();
@@ -434,50 +443,50 @@ impl Work {
         let is_full = self.assembly.is_full();
         // A page that is nearly complete does not yield.
         if !is_full {
-            task.rest().await?;
+            task.yield_now().await?;
         }
         Ok(!is_full || layer.has_one_row())
     }
 
     /// The position that a stream has reached, if it is time to return the rows so far. A page without progress would
     /// be requested again and again.
-    fn place_if_late(&self, stream: &Stream, begun_at: &[u8]) -> Option<Vec<u8>> {
-        let place = stream.next_place().filter(|place| *place > begun_at)?;
-        self.task.is_late().then(|| place.to_vec())
+    fn position_if_late(&self, stream: &Stream, begun_at: &[u8]) -> Option<Vec<u8>> {
+        let place = stream.next_position().filter(|place| *place > begun_at)?;
+        self.task.is_time_up().then(|| place.to_vec())
     }
 
     /// How much the page still needs from streams.
-    fn wanted(&self, share: Share) -> Wanted {
+    fn fill_limits(&self, share: StreamShare) -> FillLimits {
         let offset = usize::try_from(self.assembly.offset().min(OFFSET_HELD_MAX)).unwrap_or(usize::MAX);
         let rows = self.assembly.room().saturating_add(offset);
-        Wanted { rows, bytes: self.assembly.room_bytes(), named: share.named_of(rows) }
+        FillLimits { rows, bytes: self.assembly.room_bytes(), documents: share.documents_of(rows) }
     }
 
     /// Resolves a truncated position by means of the documents that still exist.
-    async fn settle(&mut self, layer: &Layer, feed: &Feed) -> Result<(), Fault> {
+    async fn resolve_start(&mut self, layer: &Layer, input: &PageInput) -> Result<(), Fault> {
         let After::Cut { anchors, .. } = self.assembly.after() else {
             return Ok(());
         };
         if layer.shape == Shape::AllGroups {
-            return Ok(()); // Settled when the groups are known.
+            return Ok(()); // Resolved when the groups are known.
         }
         let mut positions = Vec::new();
-        match feed {
-            Feed::Partitions(parts) => {
+        match input {
+            PageInput::Partitions(parts) => {
                 for anchor in &anchors {
                     positions.extend(self.positions_at(layer, parts, anchor).await?);
                 }
             }
-            Feed::Rows(_) => {
-                let found = self.found(layer, feed, &Wish::all()).await?;
+            PageInput::Rows(_) => {
+                let found = self.found(layer, input, &ResultWindow::all()).await?;
                 positions.extend(found.rows.into_iter().map(|row| row.position));
             }
         }
         let after = self
             .assembly
             .after()
-            .settled(|anchor| positions.iter().find(|position| Anchor::of(position) == *anchor).cloned());
-        self.assembly.settle(after);
+            .resolved(|anchor| positions.iter().find(|position| Anchor::of(position) == *anchor).cloned());
+        self.assembly.start_after(after);
         Ok(())
     }
 
@@ -502,11 +511,11 @@ impl Work {
                 continue;
             };
             let tie = stored.number.raw().to_be_bytes();
-            let item = Item { tie: &tie, stored: Some(&stored), keys: None };
-            let document = (&stored, Check::Filter);
+            let source = RowSource { tie: &tie, stored: Some(&stored), keys: None };
+            let document = (&stored, RemainingCheck::Filter);
             layer.for_each_match(&context, &self.task.program.system, document, &mut |row| {
                 let mut position = Vec::new();
-                position::write_row(&layer.query.order, row, item, &mut position)?;
+                position::write_row(&layer.query.order, row, source, &mut position)?;
                 positions.push(position);
                 Ok(ControlFlow::Continue(()))
             })?;

@@ -5,19 +5,19 @@ use plan::StoredDocument;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::access::Codes;
+use crate::access_path::Codes;
 use crate::found::QueryMetrics;
-use crate::program::Check;
+use crate::program::RemainingCheck;
 use crate::task::OpenPart;
 
 /// A document that an index has found.
 #[derive(Debug)]
-pub(crate) struct Named {
+pub(crate) struct FoundDocument {
     pub(crate) open: Arc<OpenPart>,
     pub(crate) number: DocumentNumber,
     pub(crate) codes: Codes,
     /// What is still to be checked on it.
-    pub(crate) check: Check,
+    pub(crate) check: RemainingCheck,
 }
 
 /// The next document in the order of all parts.
@@ -25,7 +25,7 @@ pub(crate) struct Named {
 pub(crate) struct Pick {
     /// The stream it comes from.
     pub(crate) stream: usize,
-    pub(crate) named: Named,
+    pub(crate) document: FoundDocument,
 }
 
 /// Reads documents, grouped by part. A document that no longer exists is `None`.
@@ -39,14 +39,14 @@ pub(crate) async fn read(
     places.sort_by_key(|place| picks[*place].stream);
     for same in places.chunk_by(|left, right| picks[*left].stream == picks[*right].stream) {
         let Some(first) = same.first() else { continue };
-        let open = &picks[*first].named.open;
-        let numbers: Vec<DocumentNumber> = same.iter().map(|place| picks[*place].named.number).collect();
+        let open = &picks[*first].document.open;
+        let numbers: Vec<DocumentNumber> = same.iter().map(|place| picks[*place].document.number).collect();
         let found = open.view.by_numbers(&numbers, &open.part.keys).await?;
         metrics.documents_by_index += found.len() as u64;
         metrics.count_read(open, &found, begun.elapsed());
         let mut places = same.iter();
         for document in found {
-            let place = places.find(|place| picks[**place].named.number == document.number);
+            let place = places.find(|place| picks[**place].document.number == document.number);
             if let Some(place) = place {
                 documents[*place] = Some(document);
             }

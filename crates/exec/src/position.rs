@@ -24,7 +24,7 @@ use value::{encode_key, encode_key_descending, encode_undefined};
 
 /// The origin of a row.
 #[derive(Clone, Copy)]
-pub(crate) struct Item<'a> {
+pub(crate) struct RowSource<'a> {
     /// Decides between rows with equal keys; of the same length for all rows of one query.
     pub(crate) tie: &'a [u8],
     /// The document, if it is one.
@@ -37,7 +37,7 @@ pub(crate) struct Item<'a> {
 pub(crate) fn write_row(
     order: &Order,
     row: MatchedRow<'_>,
-    item: Item<'_>,
+    source: RowSource<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), EvalFault> {
     out.clear();
@@ -45,7 +45,7 @@ pub(crate) fn write_row(
     match order {
         Order::None => {}
         Order::Keys(keys) => {
-            match item.keys {
+            match source.keys {
                 Some(codes) => out.extend_from_slice(codes),
                 None => write_keys(keys, row, out)?,
             }
@@ -53,10 +53,10 @@ pub(crate) fn write_row(
         }
         Order::Rank(_) => return Err(EvalFault::RankWithoutStatistics),
     }
-    if is_backwards && item.stored.is_some() {
-        out.extend(item.tie.iter().map(|byte| !byte));
+    if is_backwards && source.stored.is_some() {
+        out.extend(source.tie.iter().map(|byte| !byte));
     } else {
-        out.extend_from_slice(item.tie);
+        out.extend_from_slice(source.tie);
     }
     out.extend_from_slice(&row.index.to_be_bytes());
     Ok(())
@@ -75,9 +75,9 @@ pub(crate) fn number_of(order: &Order, place: &[u8]) -> Option<u64> {
 }
 
 /// Writes the origin of a row: its position regardless of any order.
-pub(crate) fn write_origin(row: MatchedRow<'_>, item: Item<'_>, out: &mut Vec<u8>) {
+pub(crate) fn write_origin(row: MatchedRow<'_>, source: RowSource<'_>, out: &mut Vec<u8>) {
     out.clear();
-    out.extend_from_slice(item.tie);
+    out.extend_from_slice(source.tie);
     out.extend_from_slice(&row.index.to_be_bytes());
 }
 

@@ -34,7 +34,7 @@ pub struct Program {
 pub(crate) struct Layer {
     /// Its first source, if it has one, is the input of the layer.
     pub(crate) query: Arc<Query>,
-    pub(crate) input: Input,
+    pub(crate) input: LayerInput,
     pub(crate) shape: Shape,
     pub(crate) needs: Needs,
     /// Whether results are documents as they are stored.
@@ -43,7 +43,7 @@ pub(crate) struct Layer {
 
 /// The input of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Input {
+pub(crate) enum LayerInput {
     /// Documents of the container.
     Documents,
     /// Results of the layer below.
@@ -69,7 +69,7 @@ pub(crate) enum Shape {
 
 /// What is still to be checked on a document that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Check {
+pub(crate) enum RemainingCheck {
     /// Whether it passes the filter.
     Filter,
     /// Nothing: an index has answered the filter exactly.
@@ -91,9 +91,11 @@ impl Program {
             }
             let below = take_first_query(&mut rest);
             let input = match (&below, rest.sources.first()) {
-                (Some(_), _) => Input::Rows,
-                (None, Some(Source::Container { .. } | Source::ContainerElements { .. })) => Input::Documents,
-                (None, _) => Input::Nothing,
+                (Some(_), _) => LayerInput::Rows,
+                (None, Some(Source::Container { .. } | Source::ContainerElements { .. })) => {
+                    LayerInput::Documents
+                }
+                (None, _) => LayerInput::Nothing,
             };
             queries.push((rest, input));
             match below {
@@ -108,21 +110,21 @@ impl Program {
         Ok(Program { layers, system })
     }
 
+    /// A digest of what determines the position of a result among the others: equal for queries whose continuations are
+    /// interchangeable. The layers below the outermost one determine its input, so they count with their filters.
+    pub fn order_digest(&self) -> [u8; 32] {
+        let mut out = Encoder::default();
+        if let Some((last, inner)) = self.layers.split_last() {
+            out.list(inner, |out, layer| layer.query.encode(out));
+            last.query.encode_order(&mut out);
+        }
+        Sha256::digest(out.finish()).into()
+    }
+
     /// The outermost query.
     pub(crate) fn last(&self) -> Option<&Layer> {
         self.layers.last()
     }
-}
-
-/// A digest of a query and the computed properties it sees: equal for equal queries.
-pub fn digest(query: &Query, computed: &[ComputedProperty]) -> [u8; 32] {
-    let mut out = Encoder::default();
-    query.encode(&mut out);
-    out.list(computed, |out, (name, query)| {
-        out.text(name);
-        query.encode(out);
-    });
-    Sha256::digest(out.finish()).into()
 }
 
 /// Removes the query from the first source, which then reads the results of that query.
@@ -148,7 +150,7 @@ fn take_first_query(query: &mut Arc<Query>) -> Option<Query> {
 impl Layer {
     fn new(
         mut query: Arc<Query>,
-        input: Input,
+        input: LayerInput,
         is_last: bool,
         computed: &[ComputedProperty],
     ) -> Result<Layer, Fault> {
@@ -160,13 +162,13 @@ impl Layer {
         if reads_again {
             return Err(refused(EvalFault::ContainerNotFirst));
         }
-        if input == Input::Documents && !computed.is_empty() {
+        if input == LayerInput::Documents && !computed.is_empty() {
             computed::insert(Arc::make_mut(&mut query), computed)?;
         }
-        let gives_documents = is_last && input == Input::Documents && gives_documents(&query);
+        let gives_documents = is_last && input == LayerInput::Documents && gives_documents(&query);
         let needs = match input {
-            Input::Documents => Needs::of(&query, gives_documents),
-            Input::Rows | Input::Nothing => Needs { to_filter: false, to_finish: false },
+            LayerInput::Documents => Needs::of(&query, gives_documents),
+            LayerInput::Rows | LayerInput::Nothing => Needs { to_filter: false, to_finish: false },
         };
         Ok(Layer { shape: shape(&query), query, input, needs, gives_documents })
     }
@@ -177,14 +179,14 @@ impl Layer {
         &self,
         context: &Context<'_>,
         system: &SystemProperties,
-        (stored, check): (&StoredDocument, Check),
+        (stored, check): (&StoredDocument, RemainingCheck),
         visit: &mut dyn FnMut(MatchedRow<'_>) -> Result<ControlFlow<()>, EvalFault>,
     ) -> Result<(), Fault> {
         let number = Some(stored.number.raw());
         if !self.needs.to_filter && !self.needs.to_finish {
             return self.for_each_row(context, stored.document.root(), number, check, visit);
         }
-        if !self.needs.to_filter && self.query.filter.is_some() && check == Check::Filter {
+        if !self.needs.to_filter && self.query.filter.is_some() && check == RemainingCheck::Filter {
             let mut has_match = false;
             self.for_each_row(context, stored.document.root(), number, check, &mut |_| {
                 has_match = true;
@@ -204,13 +206,13 @@ impl Layer {
         context: &Context<'_>,
         root: ValueRef<'_>,
         number: Option<u64>,
-        check: Check,
+        check: RemainingCheck,
         visit: &mut dyn FnMut(MatchedRow<'_>) -> Result<ControlFlow<()>, EvalFault>,
     ) -> Result<(), Fault> {
-        let root = (self.input != Input::Nothing).then_some(root);
+        let root = (self.input != LayerInput::Nothing).then_some(root);
         let end = match check {
-            Check::Filter => for_each_match(context, &self.query, root, number, visit),
-            Check::Nothing => for_each_row(context, &self.query, root, number, visit),
+            RemainingCheck::Filter => for_each_match(context, &self.query, root, number, visit),
+            RemainingCheck::Nothing => for_each_row(context, &self.query, root, number, visit),
         };
         end.map(|_| ()).map_err(query_fault)
     }

@@ -37,8 +37,7 @@ impl<'p> Range<'p> {
     }
 }
 
-/// The keys that a continuation names for a range of one part; `None` for a logical partition, which is part of the
-/// continuation's context.
+/// The keys that a continuation names for a range of one part; `None` for a logical partition, which is in one range.
 pub(crate) fn keys(part: &Part) -> Option<KeyRange> {
     match part.scope {
         PartScope::Logical(_) => None,

@@ -23,10 +23,10 @@ use model::{ContinuationFault, EffectiveKey, EffectiveRange, RequestFault};
 use sha2::{Digest, Sha256};
 
 const VERSION: u8 = 2;
-/// Longest position that is kept whole. A continuation has 1 KB of text, which is 760 bytes before its encoding.
-pub(crate) const POSITION_BYTES_MAX: usize = 400;
+/// Longest position that is kept whole. A continuation has 1 KB of text with what an API writes around it.
+pub(crate) const POSITION_BYTES_MAX: usize = 256;
 /// Maximum number of rows that are named next to a truncated position.
-pub(crate) const ANCHORS_MAX: usize = 8;
+pub(crate) const ANCHORS_MAX: usize = 4;
 const TAIL_BYTES: usize = 12;
 const DIGEST_BYTES: usize = 8;
 const NO_LIMIT: u64 = u64::MAX;
@@ -97,7 +97,7 @@ impl After {
 
     /// The exact position, resolved by the named rows that still exist; `found` returns the positions that were found
     /// again.
-    pub(crate) fn settled(self, found: impl Fn(&Anchor) -> Option<Vec<u8>>) -> Vec<u8> {
+    pub(crate) fn resolved(self, found: impl Fn(&Anchor) -> Option<Vec<u8>>) -> Vec<u8> {
         match self {
             After::Position(position) => position,
             After::Cut { beginning, anchors } => {
@@ -198,6 +198,9 @@ fn read_number(bytes: &[u8]) -> Option<(u64, &[u8])> {
 mod tests {
     use super::*;
 
+    /// Leaves space for the scope, the code and what an API writes around it, in 1 KB of text.
+    const RESUME_BYTES_MAX: usize = 460;
+
     fn resume(after: After, limit: Option<u64>) -> Resume {
         let range = limit.map(|_| EffectiveRange::point(EffectiveKey::from_bytes(&[7; 30])));
         Resume { now_static_ms: 7, offset: 3, limit, range, after }
@@ -211,7 +214,7 @@ mod tests {
             for limit in [None, Some(0), Some(9)] {
                 let resume = resume(after.clone(), limit);
                 let bytes = resume.encode();
-                assert!(bytes.len() <= 700, "{} bytes", bytes.len());
+                assert!(bytes.len() <= RESUME_BYTES_MAX, "{} bytes", bytes.len());
                 assert_eq!(Resume::decode(&bytes).unwrap(), resume);
             }
         }
@@ -222,12 +225,12 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_position_is_settled_by_the_last_row_that_is_still_there() {
+    fn a_cut_position_is_resolved_by_the_last_row_that_is_still_there() {
         let positions: Vec<Vec<u8>> = (0..20u8).map(|last| [&[7; 5000][..], &[last; 12]].concat()).collect();
         let after = After::last_of(&positions);
         let find = |lost: &[usize]| {
             let there: Vec<_> = positions.iter().enumerate().filter(|(at, _)| !lost.contains(at)).collect();
-            after.clone().settled(|anchor| {
+            after.clone().resolved(|anchor| {
                 there
                     .iter()
                     .find(|(_, position)| Anchor::of(position) == *anchor)

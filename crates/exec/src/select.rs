@@ -11,13 +11,13 @@ use std::sync::Arc;
 use std::time::Instant;
 use value::{Value, ValueRef};
 
-use crate::access::{self, AccessPath, Covering, Walk, Way};
+use crate::access_path::{self, AccessPath, Covering, DocumentWalk, Way};
 use crate::bounded::{self, PartWork};
-use crate::collect::{Collector, Wish};
+use crate::collect::{Collector, ResultWindow};
 use crate::fault::query_fault;
-use crate::found::{Found, QueryMetrics};
-use crate::position::Item;
-use crate::program::{Check, Input, Layer};
+use crate::found::{FoundRows, QueryMetrics};
+use crate::position::RowSource;
+use crate::program::{Layer, LayerInput, RemainingCheck};
 use crate::task::{OpenPart, Task};
 
 /// Documents that are fetched by number in one call.
@@ -32,12 +32,12 @@ pub(crate) type LayerRow = (Vec<u8>, Value);
 pub(crate) async fn over_partitions(
     task: &Arc<Task>,
     parts: &[Arc<OpenPart>],
-    wish: &Wish,
+    window: &ResultWindow,
     metrics: &mut QueryMetrics,
-) -> Result<Found, Fault> {
-    let mut collector = collect_all(task, parts, wish, Covering::Allowed, metrics).await?;
+) -> Result<FoundRows, Fault> {
+    let mut collector = collect_all(task, parts, window, Covering::Allowed, metrics).await?;
     if collector.is_in_doubt() {
-        collector = collect_all(task, parts, wish, Covering::Failed, metrics).await?;
+        collector = collect_all(task, parts, window, Covering::Failed, metrics).await?;
     }
     collector.finish(task.innermost()?, &task.context()).map_err(query_fault)
 }
@@ -46,18 +46,18 @@ pub(crate) async fn over_partitions(
 async fn collect_all(
     task: &Arc<Task>,
     parts: &[Arc<OpenPart>],
-    wish: &Wish,
+    window: &ResultWindow,
     covering: Covering,
     metrics: &mut QueryMetrics,
 ) -> Result<Collector, Fault> {
-    let mut collector = Collector::new(task.innermost()?, &task.context(), wish.clone());
+    let mut collector = Collector::new(task.innermost()?, &task.context(), window.clone());
     if let [part] = parts {
-        let (collected, done) = collect(Arc::clone(task), Arc::clone(part), wish.clone(), covering).await?;
+        let (collected, done) = collect(Arc::clone(task), Arc::clone(part), window.clone(), covering).await?;
         metrics.add(&done);
         collector = collected;
     } else {
         let begin = |part: &Arc<OpenPart>| -> PartWork<(Collector, QueryMetrics)> {
-            Box::pin(collect(Arc::clone(task), Arc::clone(part), wish.clone(), covering))
+            Box::pin(collect(Arc::clone(task), Arc::clone(part), window.clone(), covering))
         };
         let merge = |(collected, done): (Collector, QueryMetrics)| {
             metrics.add(&done);
@@ -72,7 +72,7 @@ async fn collect_all(
 async fn collect(
     task: Arc<Task>,
     open: Arc<OpenPart>,
-    wish: Wish,
+    window: ResultWindow,
     covering: Covering,
 ) -> Result<(Collector, QueryMetrics), Fault> {
     let layer = task.innermost()?;
@@ -81,20 +81,20 @@ async fn collect(
     let mut path = chosen(layer, &open, covering, &mut metrics).await?;
     if let Way::Covered(covered, filter) = &path.way {
         let part = (&*task, &context, &*open);
-        let collected = access::by_index(part, covered, filter.as_ref(), &wish, &mut metrics).await?;
+        let collected = access_path::by_index(part, covered, filter.as_ref(), &window, &mut metrics).await?;
         if let Some(collector) = collected {
             return Ok((collector, metrics));
         }
         path = chosen(layer, &open, Covering::Failed, &mut metrics).await?;
     }
-    let mut collector = Collector::new(layer, &context, wish);
-    let mut walk = Walk::begin(path, Arc::clone(&open), &mut metrics).await?;
+    let mut collector = Collector::new(layer, &context, window);
+    let mut walk = DocumentWalk::begin(path, Arc::clone(&open), &mut metrics).await?;
     while let Some(documents) = walk.next(&task.meter, &mut metrics).await? {
         context.check_time().map_err(query_fault)?;
         let begun = Instant::now();
         add_documents(&task, layer, &context, (&documents, walk.check()), &mut collector).await?;
         metrics.evaluation_time += begun.elapsed();
-        task.rest().await?;
+        task.yield_now().await?;
     }
     Ok((collector, metrics))
 }
@@ -106,7 +106,7 @@ async fn chosen<'l>(
     metrics: &mut QueryMetrics,
 ) -> Result<AccessPath<'l>, Fault> {
     let begun = Instant::now();
-    let path = access::all(layer, open, covering).await?;
+    let path = access_path::all(layer, open, covering).await?;
     metrics.path = metrics.path.or(Some(path.way.kind()));
     metrics.index_time += begun.elapsed();
     Ok(path)
@@ -116,18 +116,18 @@ async fn add_documents(
     task: &Task,
     layer: &Layer,
     context: &Context<'_>,
-    (documents, check): (&[StoredDocument], Check),
+    (documents, check): (&[StoredDocument], RemainingCheck),
     collector: &mut Collector,
 ) -> Result<(), Fault> {
     for stored in documents {
         let tie = stored.number.raw().to_be_bytes();
-        let item = Item { tie: &tie, stored: Some(stored), keys: None };
+        let source = RowSource { tie: &tie, stored: Some(stored), keys: None };
         layer.for_each_match(context, &task.program.system, (stored, check), &mut |row| {
-            collector.add(layer, row, item)?;
+            collector.add(layer, row, source)?;
             Ok(ControlFlow::Continue(()))
         })?;
         if task.meter.is_due() {
-            task.rest().await?;
+            task.yield_now().await?;
         }
     }
     Ok(())
@@ -138,20 +138,20 @@ pub(crate) async fn over_numbers(
     task: &Task,
     open: &OpenPart,
     numbers: &[DocumentNumber],
-    wish: &Wish,
+    window: &ResultWindow,
     metrics: &mut QueryMetrics,
-) -> Result<Found, Fault> {
+) -> Result<FoundRows, Fault> {
     let layer = task.innermost()?;
     let context = task.context();
-    let mut collector = Collector::new(layer, &context, wish.clone());
+    let mut collector = Collector::new(layer, &context, window.clone());
     for some in numbers.chunks(NUMBERS_AT_A_TIME) {
         context.check_time().map_err(query_fault)?;
         let begun = Instant::now();
         let documents = open.view.by_numbers(some, &open.part.keys).await?;
         metrics.documents_by_index += documents.len() as u64;
         metrics.count_read(open, &documents, begun.elapsed());
-        add_documents(task, layer, &context, (&documents, Check::Filter), &mut collector).await?;
-        task.rest().await?;
+        add_documents(task, layer, &context, (&documents, RemainingCheck::Filter), &mut collector).await?;
+        task.yield_now().await?;
     }
     collector.finish(layer, &context).map_err(query_fault)
 }
@@ -161,19 +161,19 @@ pub(crate) async fn over_rows(
     task: &Task,
     layer: &Layer,
     rows: &[LayerRow],
-    wish: &Wish,
+    window: &ResultWindow,
     metrics: &mut QueryMetrics,
-) -> Result<Found, Fault> {
+) -> Result<FoundRows, Fault> {
     let context = task.context();
-    let mut collector = Collector::new(layer, &context, wish.clone());
+    let mut collector = Collector::new(layer, &context, window.clone());
     let mut add = |tie: &[u8], root: ValueRef<'_>| {
-        let item = Item { tie, stored: None, keys: None };
-        layer.for_each_row(&context, root, None, Check::Filter, &mut |row| {
-            collector.add(layer, row, item)?;
+        let source = RowSource { tie, stored: None, keys: None };
+        layer.for_each_row(&context, root, None, RemainingCheck::Filter, &mut |row| {
+            collector.add(layer, row, source)?;
             Ok(ControlFlow::Continue(()))
         })
     };
-    if layer.input == Input::Nothing {
+    if layer.input == LayerInput::Nothing {
         add(&[], Value::Null.as_ref())?;
     }
     for chunk in rows.chunks(ROWS_AT_A_TIME) {
@@ -182,11 +182,11 @@ pub(crate) async fn over_rows(
         for (position, value) in chunk {
             add(position, value.as_ref())?;
             if task.meter.is_due() {
-                task.rest().await?;
+                task.yield_now().await?;
             }
         }
         metrics.evaluation_time += begun.elapsed();
-        task.rest().await?;
+        task.yield_now().await?;
     }
     collector.finish(layer, &context).map_err(query_fault)
 }

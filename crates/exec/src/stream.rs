@@ -11,31 +11,31 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::access::{self, NumberWalk, OrderedRequest, OrderedWalk, Way, is_scan_cheaper};
-use crate::collect::Wish;
+use crate::access_path::{self, NumberWalk, OrderedRequest, OrderedWalk, Way, is_scan_cheaper};
+use crate::collect::ResultWindow;
 use crate::fault::query_fault;
-use crate::found::{Found, FoundRow, QueryMetrics};
-use crate::picks::Named;
-use crate::position::{self, Item};
-use crate::program::{Check, Layer};
+use crate::found::{FoundRow, FoundRows, QueryMetrics};
+use crate::picks::FoundDocument;
+use crate::position::{self, RowSource};
+use crate::program::{Layer, RemainingCheck};
 use crate::resume::After;
 use crate::select;
-use crate::task::{OpenPart, Part, Seen, Task};
+use crate::task::{OpenPart, Part, SeenState, Task};
 
 /// How much is wanted at most.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct FillLimits {
     pub(crate) rows: usize,
     /// Bytes after which no further row is needed.
     pub(crate) bytes: usize,
     /// Documents that an index finds in order at a time.
-    pub(crate) named: usize,
+    pub(crate) documents: usize,
 }
 
 /// The rows of one partition.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    state: State,
+    state: StreamState,
     /// Rows that were found and not returned yet, with the bytes they hold.
     rows: VecDeque<(FoundRow, usize)>,
     holding: Holding,
@@ -48,7 +48,7 @@ pub(crate) struct Stream {
 }
 
 #[derive(Debug)]
-enum State {
+enum StreamState {
     /// Not read yet.
     Waiting(Part),
     /// By number.
@@ -69,7 +69,7 @@ impl Stream {
         let reached = after.max(&first.to_be_bytes()[..]).to_vec();
         // Nothing was ever written, or all documents were deleted.
         let is_empty = part.source.documents() == 0;
-        let state = if is_empty { State::Done } else { State::Waiting(part) };
+        let state = if is_empty { StreamState::Done } else { StreamState::Waiting(part) };
         Stream::at(task, state, reached)
     }
 
@@ -80,66 +80,69 @@ impl Stream {
         (request, scans_after): (Arc<OrderedRequest>, Option<u64>),
         after: &[u8],
     ) -> Stream {
-        Stream { scans_after, ..Stream::at(task, State::Ordering(open, request), after.to_vec()) }
+        Stream { scans_after, ..Stream::at(task, StreamState::Ordering(open, request), after.to_vec()) }
     }
 
-    fn at(task: &Task, state: State, reached: Vec<u8>) -> Stream {
+    fn at(task: &Task, state: StreamState, reached: Vec<u8>) -> Stream {
         let (rows, holding) = (VecDeque::new(), task.budget.holding());
         Stream { state, rows, holding, reached, seen: 0, found: 0, scans_after: None }
     }
 
     /// The earliest possible position of its next row; `None` if there is none.
-    pub(crate) fn next_place(&self) -> Option<&[u8]> {
+    pub(crate) fn next_position(&self) -> Option<&[u8]> {
         match (self.rows.front(), &self.state) {
             (Some((row, _)), _) => Some(&row.position),
-            (None, State::Done) => None,
+            (None, StreamState::Done) => None,
             (
                 None,
-                State::Waiting(_)
-                | State::Walking(..)
-                | State::Ordering(..)
-                | State::Ordered(..)
-                | State::Selecting(_),
+                StreamState::Waiting(_)
+                | StreamState::Walking(..)
+                | StreamState::Ordering(..)
+                | StreamState::Ordered(..)
+                | StreamState::Selecting(_),
             ) => Some(&self.reached),
         }
     }
 
     /// Whether it has not advanced beyond a position and has found nothing after it.
-    pub(crate) fn stands_at(&self, place: &[u8]) -> bool {
+    pub(crate) fn is_still_at(&self, position: &[u8]) -> bool {
         let is_known = match &self.state {
-            State::Ordered(_, walk) => walk.next_number().is_some(),
-            State::Waiting(_)
-            | State::Walking(..)
-            | State::Ordering(..)
-            | State::Selecting(_)
-            | State::Done => false,
+            StreamState::Ordered(_, walk) => walk.next_number().is_some(),
+            StreamState::Waiting(_)
+            | StreamState::Walking(..)
+            | StreamState::Ordering(..)
+            | StreamState::Selecting(_)
+            | StreamState::Done => false,
         };
-        !is_known && self.next_place() == Some(place)
+        !is_known && self.next_position() == Some(position)
     }
 
     /// Whether an index finds the next documents, so that filling the stream reads no document.
     pub(crate) fn is_led_by_index(&self) -> bool {
         let is_led = match &self.state {
-            State::Ordering(..) => true,
-            State::Ordered(_, walk) => walk.heap().is_none(),
-            State::Waiting(_) | State::Walking(..) | State::Selecting(_) | State::Done => false,
+            StreamState::Ordering(..) => true,
+            StreamState::Ordered(_, walk) => walk.unsorted().is_none(),
+            StreamState::Waiting(_)
+            | StreamState::Walking(..)
+            | StreamState::Selecting(_)
+            | StreamState::Done => false,
         };
         is_led && self.rows.is_empty()
     }
 
     /// The next document, if an index has found it and no row comes before it. The caller makes its rows.
-    pub(crate) fn take_named(&mut self) -> Option<Named> {
-        let State::Ordered(open, walk) = &mut self.state else {
+    pub(crate) fn take_document(&mut self) -> Option<FoundDocument> {
+        let StreamState::Ordered(open, walk) = &mut self.state else {
             return None;
         };
         if !self.rows.is_empty() {
             return None;
         }
         let (number, codes) = walk.pop()?;
-        let next = walk.next_position().unwrap_or_else(|| walk.position_behind(&codes, number));
-        let named = Named { open: Arc::clone(open), number, codes, check: walk.check() };
+        let next = walk.next_position().unwrap_or_else(|| walk.position_after(&codes, number));
+        let document = FoundDocument { open: Arc::clone(open), number, codes, check: walk.check() };
         self.reach(next);
-        Some(named)
+        Some(document)
     }
 
     /// Counts the rows of a document that an index found.
@@ -175,67 +178,69 @@ impl Stream {
         &mut self,
         task: &Arc<Task>,
         layer: &Layer,
-        wanted: Wanted,
+        limits: FillLimits,
         metrics: &mut QueryMetrics,
-    ) -> Result<Option<Seen>, Fault> {
-        self.state = match std::mem::replace(&mut self.state, State::Done) {
-            State::Done => State::Done,
-            State::Waiting(part) => {
+    ) -> Result<Option<SeenState>, Fault> {
+        self.state = match std::mem::replace(&mut self.state, StreamState::Done) {
+            StreamState::Done => StreamState::Done,
+            StreamState::Waiting(part) => {
                 let open = task.open(part).await?;
                 let seen = open.seen();
-                self.state = self.begun(layer, open, wanted, metrics).await?;
+                self.state = self.first_state(layer, open, limits, metrics).await?;
                 return Ok(Some(seen));
             }
-            State::Walking(open, mut walk) => {
-                let is_broken_off = self.walk(task, layer, &mut walk, wanted, metrics).await?;
+            StreamState::Walking(open, mut walk) => {
+                let is_broken_off = self.walk(task, layer, &mut walk, limits, metrics).await?;
                 if is_broken_off {
                     let walk = walk.restarted_at(self.first_number());
-                    State::Walking(open, Box::new(walk))
+                    StreamState::Walking(open, Box::new(walk))
                 } else if !walk.has_more() {
-                    State::Done
-                } else if self.should_scan(&open, wanted).await? {
-                    State::Selecting(open)
+                    StreamState::Done
+                } else if self.should_scan(&open, limits).await? {
+                    StreamState::Selecting(open)
                 } else {
-                    State::Walking(open, walk)
+                    StreamState::Walking(open, walk)
                 }
             }
-            State::Ordering(open, request) => {
+            StreamState::Ordering(open, request) => {
                 let walk = OrderedWalk::new(Arc::clone(&open), request, &self.reached).await?;
-                self.ordered_step(task, (open, Box::new(walk)), wanted, metrics).await?
+                self.ordered_step(task, (open, Box::new(walk)), limits, metrics).await?
             }
-            State::Ordered(open, walk) => self.ordered_step(task, (open, walk), wanted, metrics).await?,
-            State::Selecting(open) => self.select(task, open, wanted, metrics).await?,
+            StreamState::Ordered(open, walk) => {
+                self.ordered_step(task, (open, walk), limits, metrics).await?
+            }
+            StreamState::Selecting(open) => self.select(task, open, limits, metrics).await?,
         };
         Ok(None)
     }
 
     /// How a part is read: the documents of a lookup, all documents by number, or by selection.
-    async fn begun(
+    async fn first_state(
         &mut self,
         layer: &Layer,
         open: Arc<OpenPart>,
-        wanted: Wanted,
+        limits: FillLimits,
         metrics: &mut QueryMetrics,
-    ) -> Result<State, Fault> {
+    ) -> Result<StreamState, Fault> {
         let first = self.first_number();
         let begun = Instant::now();
-        let path = access::by_number(layer, &open).await?;
+        let path = access_path::by_number(layer, &open).await?;
         metrics.path = metrics.path.or(Some(path.way.kind()));
         self.scans_after = path.scans_after;
-        let named = match path.way {
-            Way::Lookup(_, Some(named)) => Some(named),
-            Way::Lookup(narrowing, None) => narrowing.named(&open).await?,
+        let documents = match path.way {
+            Way::Lookup(_, Some(documents)) => Some(documents),
+            Way::Lookup(narrowing, None) => narrowing.documents_in(&open).await?,
             Way::Numbers => None,
             // These return all rows, which are then sorted.
-            Way::Records | Way::Ordered(_) | Way::Covered(..) => return Ok(State::Selecting(open)),
+            Way::Records | Way::Ordered(_) | Way::Covered(..) => return Ok(StreamState::Selecting(open)),
         };
         metrics.index_time += begun.elapsed();
-        let walk = match named {
-            Some(named) if named.documents.is_empty() => return Ok(State::Done),
-            Some(named) => NumberWalk::over_named(Arc::clone(&open), named, first, wanted.rows),
-            None => NumberWalk::over_all(Arc::clone(&open), first, wanted.rows),
+        let walk = match documents {
+            Some(documents) if documents.set.is_empty() => return Ok(StreamState::Done),
+            Some(documents) => NumberWalk::over_lookup(Arc::clone(&open), documents, first, limits.rows),
+            None => NumberWalk::over_all(Arc::clone(&open), first, limits.rows),
         };
-        Ok(State::Walking(open, Box::new(walk)))
+        Ok(StreamState::Walking(open, Box::new(walk)))
     }
 
     /// Reads all documents for the first rows.
@@ -243,23 +248,23 @@ impl Stream {
         &mut self,
         task: &Arc<Task>,
         open: Arc<OpenPart>,
-        wanted: Wanted,
+        limits: FillLimits,
         metrics: &mut QueryMetrics,
-    ) -> Result<State, Fault> {
-        let wish = self.wish(wanted);
-        let found = select::over_partitions(task, std::slice::from_ref(&open), &wish, metrics).await?;
+    ) -> Result<StreamState, Fault> {
+        let window = self.window(limits);
+        let found = select::over_partitions(task, std::slice::from_ref(&open), &window, metrics).await?;
         let has_more = self.take_found(found)?;
-        Ok(if has_more { State::Selecting(open) } else { State::Done })
+        Ok(if has_more { StreamState::Selecting(open) } else { StreamState::Done })
     }
 
     /// What is wanted if rows are sorted.
-    fn wish(&self, wanted: Wanted) -> Wish {
+    fn window(&self, limits: FillLimits) -> ResultWindow {
         let after = After::Position(self.reached.clone());
-        Wish { after, count: wanted.rows, bytes: wanted.bytes, with_results: true }
+        ResultWindow { after, count: limits.rows, bytes: limits.bytes, with_results: true }
     }
 
     /// Adds sorted rows; returns whether there may be more.
-    fn take_found(&mut self, found: Found) -> Result<bool, Fault> {
+    fn take_found(&mut self, found: FoundRows) -> Result<bool, Fault> {
         drop(found.holding);
         // All rows up to the last are found, whatever way is used for the others.
         let last = found.rows.last().map(|row| row.position.clone());
@@ -282,25 +287,25 @@ impl Stream {
         &mut self,
         task: &Task,
         (open, mut walk): (Arc<OpenPart>, Box<OrderedWalk>),
-        wanted: Wanted,
+        limits: FillLimits,
         metrics: &mut QueryMetrics,
-    ) -> Result<State, Fault> {
-        if let Some(heap) = walk.heap() {
-            let found = select::over_numbers(task, &open, heap, &self.wish(wanted), metrics).await?;
-            self.seen += heap.len() as u64;
+    ) -> Result<StreamState, Fault> {
+        if let Some(unsorted) = walk.unsorted() {
+            let found = select::over_numbers(task, &open, unsorted, &self.window(limits), metrics).await?;
+            self.seen += unsorted.len() as u64;
             if !self.take_found(found)? {
-                walk.pass_heap();
+                walk.pass_unsorted();
             }
-            return Ok(State::Ordered(open, walk));
+            return Ok(StreamState::Ordered(open, walk));
         }
-        if self.should_scan(&open, wanted).await? {
-            return Ok(State::Selecting(open));
+        if self.should_scan(&open, limits).await? {
+            return Ok(StreamState::Selecting(open));
         }
-        walk.gather(wanted.named, metrics).await?;
+        walk.gather(limits.documents, metrics).await?;
         if let Some(position) = walk.next_position() {
             self.reach(position);
         }
-        Ok(if walk.is_at_end() { State::Done } else { State::Ordered(open, walk) })
+        Ok(if walk.is_at_end() { StreamState::Done } else { StreamState::Ordered(open, walk) })
     }
 
     /// Adds the rows of documents in the order of numbers; returns the position where it stopped because there are
@@ -310,8 +315,8 @@ impl Stream {
         task: &Task,
         layer: &Layer,
         documents: &[StoredDocument],
-        check: Check,
-        wanted: Wanted,
+        check: RemainingCheck,
+        limits: FillLimits,
         metrics: &mut QueryMetrics,
     ) -> Result<Option<Vec<u8>>, Fault> {
         let context = task.context();
@@ -320,15 +325,15 @@ impl Stream {
         let mut position = Vec::new();
         let mut size = 0;
         let mut is_enough = false;
-        if check == Check::Nothing {
-            self.rows.reserve(documents.len().min(wanted.rows));
+        if check == RemainingCheck::Nothing {
+            self.rows.reserve(documents.len().min(limits.rows));
         }
         for stored in documents {
             let tie = stored.number.raw().to_be_bytes();
-            let item = Item { tie: &tie, stored: Some(stored), keys: None };
+            let source = RowSource { tie: &tie, stored: Some(stored), keys: None };
             self.seen += 1;
             layer.for_each_match(&context, &task.program.system, (stored, check), &mut |row| {
-                position::write_row(&layer.query.order, row, item, &mut position)?;
+                position::write_row(&layer.query.order, row, source, &mut position)?;
                 if position <= self.reached {
                     return Ok(ControlFlow::Continue(()));
                 }
@@ -337,14 +342,14 @@ impl Stream {
                     size += row.size;
                     self.push(row)?;
                 }
-                is_enough = self.rows.len() >= wanted.rows || size >= wanted.bytes;
+                is_enough = self.rows.len() >= limits.rows || size >= limits.bytes;
                 Ok(if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
             })?;
             if is_enough {
                 break;
             }
             if task.meter.is_due() {
-                task.rest().await?;
+                task.yield_now().await?;
             }
         }
         metrics.evaluation_time += begun.elapsed();
@@ -352,7 +357,7 @@ impl Stream {
     }
 
     /// Whether the rest of the part is read by a scan of records.
-    async fn should_scan(&self, open: &OpenPart, wanted: Wanted) -> Result<bool, Fault> {
+    async fn should_scan(&self, open: &OpenPart, limits: FillLimits) -> Result<bool, Fault> {
         if self.scans_after.is_none_or(|after| self.seen < after) {
             return Ok(false);
         }
@@ -360,7 +365,7 @@ impl Stream {
             Some(index) => open.statistics(index).await?.total,
             None => open.view.counts().documents,
         };
-        Ok(is_scan_cheaper(self.seen, self.found, wanted.rows as u64, total))
+        Ok(is_scan_cheaper(self.seen, self.found, limits.rows as u64, total))
     }
 
     /// Adds the rows of one chunk; returns whether it stopped because there are enough.
@@ -369,11 +374,11 @@ impl Stream {
         task: &Task,
         layer: &Layer,
         walk: &mut NumberWalk,
-        wanted: Wanted,
+        limits: FillLimits,
         metrics: &mut QueryMetrics,
     ) -> Result<bool, Fault> {
         let documents = walk.next(metrics).await?;
-        let broken_off_at = self.take_rows(task, layer, &documents, walk.check(), wanted, metrics).await?;
+        let broken_off_at = self.take_rows(task, layer, &documents, walk.check(), limits, metrics).await?;
         // A chunk that ends with enough rows is not read a second time.
         let is_broken_off = broken_off_at.as_ref().is_some_and(|position| {
             let last = documents.last().map(|last| last.number.raw().to_be_bytes());
@@ -387,7 +392,7 @@ impl Stream {
         };
         // A page that is nearly complete does not yield.
         if !is_broken_off && walk.has_more() {
-            task.rest().await?;
+            task.yield_now().await?;
         }
         Ok(is_broken_off)
     }

@@ -9,7 +9,7 @@ use partition::index::{Documents, IndexReader, Lookup};
 use std::sync::Arc;
 use tokio::sync::OnceCell;
 
-use crate::access::{SharedFilter, SharedNeedles, Statistics};
+use crate::access_path::{PartStatistics, SharedFilter, SharedRequiredTerms};
 use crate::fault::query_fault;
 use crate::program::{Layer, Program};
 use crate::source::PartSource;
@@ -79,10 +79,12 @@ impl PartScope {
 
 impl Part {
     /// The state of the part, if its index shows without further reads that no document passes the filter.
-    pub(crate) fn seen_without(&self, needles: &mut SharedNeedles<'_>) -> Option<Seen> {
+    pub(crate) fn seen_if_no_match(&self, required_terms: &mut SharedRequiredTerms<'_>) -> Option<SeenState> {
         let lsn = match &self.source {
-            PartSource::Live(partition) => partition.lacks(needles.rules, &mut needles.needles)?,
-            PartSource::Fixed(view) => view.lacks(needles.rules, &mut needles.needles)?,
+            PartSource::Live(partition) => {
+                partition.lacks(required_terms.rules, &mut required_terms.terms)?
+            }
+            PartSource::Fixed(view) => view.lacks(required_terms.rules, &mut required_terms.terms)?,
         };
         Some((self.source.ordinal(), lsn))
     }
@@ -94,7 +96,7 @@ impl Part {
 }
 
 /// A partition that was read, and its state.
-pub(crate) type Seen = (PartitionOrdinal, Lsn);
+pub(crate) type SeenState = (PartitionOrdinal, Lsn);
 
 /// A part in one state, for one page.
 #[derive(Debug)]
@@ -108,24 +110,28 @@ pub(crate) struct OpenPart {
     /// Whether paths are explained as text, with complete counts.
     pub(crate) is_explained: bool,
     /// What the choice of a path depends on, once requested.
-    statistics: OnceCell<Statistics>,
+    statistics: OnceCell<PartStatistics>,
 }
 
 impl OpenPart {
     /// A part in its latest state, for the inspection of its access path.
-    pub(crate) async fn alone(part: &Part, is_explained: bool, meter: Arc<Meter>) -> Result<OpenPart, Fault> {
+    pub(crate) async fn for_inspection(
+        part: &Part,
+        is_explained: bool,
+        meter: Arc<Meter>,
+    ) -> Result<OpenPart, Fault> {
         let (view, statistics) = (part.source.view().await?, OnceCell::new());
         let (part, filter) = (part.clone(), Arc::default());
         Ok(OpenPart { part, view, meter, filter, is_explained, statistics })
     }
 
     /// What the choice of a path depends on, from the index of the part.
-    pub(crate) async fn statistics(&self, index: &IndexReader) -> Result<&Statistics, Fault> {
-        self.statistics.get_or_try_init(|| Statistics::new(self, index)).await
+    pub(crate) async fn statistics(&self, index: &IndexReader) -> Result<&PartStatistics, Fault> {
+        self.statistics.get_or_try_init(|| PartStatistics::new(self, index)).await
     }
 
     /// Whether the same lookups find the documents of both parts.
-    pub(crate) fn is_asked_like(&self, other: &OpenPart) -> bool {
+    pub(crate) fn has_same_lookups(&self, other: &OpenPart) -> bool {
         let is_shared = |open: &OpenPart| {
             open.part.scope == PartScope::Whole
                 && open.view.index().is_some_and(|index| open.filter.is_shared_by(index))
@@ -134,15 +140,19 @@ impl OpenPart {
     }
 
     /// The state that a client has seen after reading this part.
-    pub(crate) fn seen(&self) -> Seen {
+    pub(crate) fn seen(&self) -> SeenState {
         (self.part.source.ordinal(), self.view.lsn())
     }
 
     /// The documents that a lookup finds. A lookup that visits many terms runs on another thread.
-    pub(crate) async fn looked_up(&self, index: &IndexReader, lookup: &Lookup) -> Result<Documents, Fault> {
+    pub(crate) async fn documents_of(
+        &self,
+        index: &IndexReader,
+        lookup: &Lookup,
+    ) -> Result<Documents, Fault> {
         if self.meter.is_inline() && !is_light(lookup, &mut { LIGHT_LEAVES_MAX }) {
             self.meter.expect(index.work_bound(lookup)?.saturating_mul(TERM_STEPS));
-            rest_if_due(&self.meter).await?;
+            yield_if_due(&self.meter).await?;
         }
         let documents = index.documents(lookup).await?;
         // Results of tests are not valid once the work must stop.
@@ -170,12 +180,12 @@ fn is_light(lookup: &Lookup, leaves_left: &mut usize) -> bool {
 }
 
 /// Yields if the work is due to be moved, so that the poller can move it.
-pub(crate) async fn rest_if_due(meter: &Meter) -> Result<(), Fault> {
-    if meter.is_due() { rest(meter).await } else { Ok(()) }
+pub(crate) async fn yield_if_due(meter: &Meter) -> Result<(), Fault> {
+    if meter.is_due() { yield_now(meter).await } else { Ok(()) }
 }
 
 /// Yields to other tasks.
-pub(crate) async fn rest(meter: &Meter) -> Result<(), Fault> {
+pub(crate) async fn yield_now(meter: &Meter) -> Result<(), Fault> {
     tokio::task::yield_now().await;
     meter.check().map_err(query_fault)
 }
@@ -232,17 +242,17 @@ impl Task {
     }
 
     /// Yields to other tasks.
-    pub(crate) async fn rest(&self) -> Result<(), Fault> {
-        rest(&self.meter).await
+    pub(crate) async fn yield_now(&self) -> Result<(), Fault> {
+        yield_now(&self.meter).await
     }
 
     /// Values that a partition must contain for a document to pass the filter, if an index has determined them.
-    pub(crate) fn needles(&self) -> Option<SharedNeedles<'_>> {
-        self.filter.needles()
+    pub(crate) fn required_terms(&self) -> Option<SharedRequiredTerms<'_>> {
+        self.filter.required_terms()
     }
 
     /// Whether it is time to return the rows so far.
-    pub(crate) fn is_late(&self) -> bool {
+    pub(crate) fn is_time_up(&self) -> bool {
         self.ambient.now_ms() >= self.patience_end_ms
     }
 

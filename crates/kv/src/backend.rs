@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use crate::batch::{Batch, Durability, Space};
 use crate::commit::Grouped;
 use crate::fault::{Cause, CommitFault, Health, ReadFault};
-use crate::lane::{Answer, Lane, Lanes};
+use crate::lane::{CommitAnswer, Lane, Lanes};
 #[cfg(feature = "round-trip")]
 use crate::round_trip::RoundTrip;
 use crate::view::View;
@@ -29,7 +29,7 @@ pub(crate) trait Backend: Send + Sync + 'static {
     ///
     /// After [`CommitFault::Uncertain`] the outcome is unknown until [`Backend::resolve_lane`] has succeeded for its lanes.
     /// Every other fault means that nothing of the batch was or will be applied.
-    fn submit(&self, lanes: Lanes, batch: Batch, durability: Durability) -> oneshot::Receiver<Answer>;
+    fn submit(&self, lanes: Lanes, batch: Batch, durability: Durability) -> oneshot::Receiver<CommitAnswer>;
 
     /// Fails as long as the outcome of a batch of this lane is unknown. Once it succeeds, views taken afterwards show
     /// the final outcome of all of them. A lane that may have lost acknowledged batches is marked as rewound before
@@ -110,7 +110,7 @@ impl Backend for AnyBackend {
         on_backend!(self, backend => backend.view().await)
     }
 
-    fn submit(&self, lanes: Lanes, batch: Batch, durability: Durability) -> oneshot::Receiver<Answer> {
+    fn submit(&self, lanes: Lanes, batch: Batch, durability: Durability) -> oneshot::Receiver<CommitAnswer> {
         on_backend!(self, backend => backend.submit(lanes, batch, durability))
     }
 

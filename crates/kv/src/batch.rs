@@ -1,4 +1,4 @@
-//! Input of a commit: spaces, operations on them and the conditions under which they apply.
+//! Input of a commit: spaces, changes of their rows and the conditions under which they apply.
 //!
 //! Pure data; nothing here knows when or how a batch is committed.
 
@@ -46,13 +46,13 @@ pub struct IngestId(pub(crate) u64);
 
 /// One change of one row: a value to put, or `None` to delete it.
 #[derive(Clone, Debug)]
-pub(crate) struct Operation {
+pub(crate) struct RowChange {
     pub(crate) space: Space,
     pub(crate) key: Bytes,
     pub(crate) value: Option<Bytes>,
 }
 
-impl Operation {
+impl RowChange {
     pub(crate) fn size_bytes(&self) -> usize {
         self.key.len() + self.value.as_ref().map_or(0, Bytes::len)
     }
@@ -60,7 +60,7 @@ impl Operation {
 
 /// A value a row must have for the batch to apply; `None` requires its absence.
 #[derive(Clone, Debug)]
-pub(crate) struct Requirement {
+pub(crate) struct RowRequirement {
     pub(crate) space: Space,
     pub(crate) key: Bytes,
     pub(crate) expected: Option<Bytes>,
@@ -68,12 +68,12 @@ pub(crate) struct Requirement {
 
 /// Changes that are applied atomically.
 ///
-/// Later operations on the same key win. Keys and values are not copied; the embedded engine keeps them as long as its
+/// Later changes of the same key win. Keys and values are not copied; the embedded engine keeps them as long as its
 /// memtable lives, so a slice of a larger buffer keeps the whole buffer alive.
 #[derive(Default, Debug)]
 pub struct Batch {
-    pub(crate) operations: Vec<Operation>,
-    pub(crate) requirements: Vec<Requirement>,
+    pub(crate) changes: Vec<RowChange>,
+    pub(crate) requirements: Vec<RowRequirement>,
     pub(crate) ingests: Vec<IngestId>,
     pub(crate) shrinking: bool,
     /// Made by the store itself: only such a batch may touch the internal space.
@@ -84,18 +84,18 @@ pub struct Batch {
 impl Batch {
     /// Sets the value of a row.
     pub fn put(&mut self, space: Space, key: impl Into<Bytes>, value: impl Into<Bytes>) {
-        self.push(Operation { space, key: key.into(), value: Some(value.into()) });
+        self.push(RowChange { space, key: key.into(), value: Some(value.into()) });
     }
 
     /// Removes a row, if present.
     pub fn delete(&mut self, space: Space, key: impl Into<Bytes>) {
-        self.push(Operation { space, key: key.into(), value: None });
+        self.push(RowChange { space, key: key.into(), value: None });
     }
 
-    /// Applies the batch only if the row has the expected value (`None`: is absent) before any operation of the batch;
+    /// Applies the batch only if the row has the expected value (`None`: is absent) before any change of the batch;
     /// otherwise nothing of the batch is applied.
     pub fn require(&mut self, space: Space, key: impl Into<Bytes>, expected: Option<Bytes>) {
-        self.requirements.push(Requirement { space, key: key.into(), expected });
+        self.requirements.push(RowRequirement { space, key: key.into(), expected });
     }
 
     /// Keeps an ingested set of rows: after this batch it is no longer removed at start.
@@ -109,30 +109,30 @@ impl Batch {
         self.shrinking = true;
     }
 
-    /// Whether the batch holds no operation. It may still hold requirements.
+    /// Whether the batch holds no change. It may still hold requirements.
     pub fn is_empty(&self) -> bool {
-        self.operations.is_empty() && self.ingests.is_empty()
+        self.changes.is_empty() && self.ingests.is_empty()
     }
 
-    /// Number of operations.
+    /// Number of changes.
     pub fn len(&self) -> usize {
-        self.operations.len()
+        self.changes.len()
     }
 
-    /// Bytes of all keys and values of the operations.
+    /// Bytes of all keys and values of the changes.
     pub fn size_bytes(&self) -> usize {
         self.size_bytes
     }
 
     /// An internal batch of the store.
-    pub(crate) fn of_store(operations: impl IntoIterator<Item = Operation>) -> Batch {
+    pub(crate) fn of_store(changes: impl IntoIterator<Item = RowChange>) -> Batch {
         let mut batch = Batch { own: true, ..Batch::default() };
-        operations.into_iter().for_each(|operation| batch.push(operation));
+        changes.into_iter().for_each(|change| batch.push(change));
         batch
     }
 
-    fn push(&mut self, operation: Operation) {
-        self.size_bytes += operation.size_bytes();
-        self.operations.push(operation);
+    fn push(&mut self, change: RowChange) {
+        self.size_bytes += change.size_bytes();
+        self.changes.push(change);
     }
 }

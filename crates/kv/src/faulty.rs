@@ -13,14 +13,14 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use crate::backend::{DiskSpace, StoreMemory};
-use crate::batch::{Durability, OWN_SPACE, Operation, Space};
+use crate::batch::{Durability, OWN_SPACE, RowChange, Space};
 use crate::commit::{CommitMode, block_on};
 use crate::embedded::Embedded;
 use crate::fault::{Cause, ReadFault};
 use crate::ingest;
 use crate::memory::Memory;
 use crate::rows::{AnyRows, RowStore};
-use crate::script::{FaultKind, FaultScript, StorageCall};
+use crate::script::{FaultScript, InjectedFault, StorageCall};
 use crate::store::{Store, THREAD_STARTS};
 use crate::view::{Chunk, Direction, KeyRange, Parts, Scan, ScanLimit};
 
@@ -33,7 +33,7 @@ pub(crate) struct Faulty<R> {
     script: FaultScript,
     image: Option<Arc<DurableImage>>,
     /// Batches of a failed commit that a reopen will make visible.
-    uncertain: Mutex<Vec<Vec<Operation>>>,
+    uncertain: Mutex<Vec<Vec<RowChange>>>,
 }
 
 /// Content of the simulated disk of a store in memory.
@@ -47,7 +47,7 @@ struct Disk {
     /// Durable rows: one map per space, the internal one last.
     spaces: Vec<BTreeMap<Bytes, Bytes>>,
     /// Batches that are committed and not yet synced, in order.
-    unsynced: Vec<Vec<Operation>>,
+    unsynced: Vec<Vec<RowChange>>,
 }
 
 impl Faulty<Memory> {
@@ -88,22 +88,25 @@ impl<R: RowStore> Faulty<R> {
         let cause = Cause::new("the script says so");
         match self.script.next_fault(StorageCall::Read) {
             None => Ok(()),
-            Some(FaultKind::Damage) => Err(ReadFault::Damaged { space, cause }),
+            Some(InjectedFault::Damage) => Err(ReadFault::Damaged { space, cause }),
             Some(
-                FaultKind::Fail | FaultKind::FailSync | FaultKind::Tear { .. } | FaultKind::DropUnsynced,
+                InjectedFault::Fail
+                | InjectedFault::FailSync
+                | InjectedFault::Tear { .. }
+                | InjectedFault::DropUnsynced,
             ) => Err(ReadFault::Io { space, kind: io::ErrorKind::Other, cause }),
         }
     }
 
     /// The fault of a writing call. Fails if the store has crashed.
-    fn write_fault(&self, call: StorageCall) -> Result<Option<FaultKind>, Cause> {
+    fn write_fault(&self, call: StorageCall) -> Result<Option<InjectedFault>, Cause> {
         if self.has_crashed() {
             return Err(Cause::new("the store has crashed"));
         }
         Ok(self.script.next_fault(call))
     }
 
-    fn uncertain(&self) -> MutexGuard<'_, Vec<Vec<Operation>>> {
+    fn uncertain(&self) -> MutexGuard<'_, Vec<Vec<RowChange>>> {
         self.uncertain.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -115,7 +118,7 @@ impl<R: RowStore> Faulty<R> {
     }
 
     /// Applies batches to the inner row store and to the simulated disk.
-    async fn apply(&self, batches: Vec<Vec<Operation>>, durability: Durability) -> Result<(), Cause> {
+    async fn apply(&self, batches: Vec<Vec<RowChange>>, durability: Durability) -> Result<(), Cause> {
         if let Some(image) = &self.image {
             image.commit(&batches, durability);
         }
@@ -153,12 +156,12 @@ impl<R: RowStore> RowStore for Faulty<R> {
         self.inner.scan(point, space, scan).await
     }
 
-    async fn commit(&self, mut batches: Vec<Vec<Operation>>, durability: Durability) -> Result<(), Cause> {
+    async fn commit(&self, mut batches: Vec<Vec<RowChange>>, durability: Durability) -> Result<(), Cause> {
         let survive = match self.write_fault(StorageCall::Commit)? {
             None => return self.apply(batches, durability).await,
-            Some(FaultKind::Fail | FaultKind::Damage | FaultKind::DropUnsynced) => 0,
-            Some(FaultKind::FailSync) => batches.len(),
-            Some(FaultKind::Tear { survive }) => survive,
+            Some(InjectedFault::Fail | InjectedFault::Damage | InjectedFault::DropUnsynced) => 0,
+            Some(InjectedFault::FailSync) => batches.len(),
+            Some(InjectedFault::Tear { survive }) => survive,
         };
         batches.truncate(survive);
         if let Some(image) = &self.image {
@@ -190,10 +193,15 @@ impl<R: RowStore> RowStore for Faulty<R> {
         let fault = self.write_fault(StorageCall::Ingest)?;
         match fault {
             None => {}
-            Some(FaultKind::Fail | FaultKind::FailSync | FaultKind::Damage | FaultKind::DropUnsynced) => {
+            Some(
+                InjectedFault::Fail
+                | InjectedFault::FailSync
+                | InjectedFault::Damage
+                | InjectedFault::DropUnsynced,
+            ) => {
                 rows.clear();
             }
-            Some(FaultKind::Tear { survive }) => rows.truncate(survive),
+            Some(InjectedFault::Tear { survive }) => rows.truncate(survive),
         }
         if let Some(image) = &self.image {
             image.ingest(space, &rows);
@@ -214,7 +222,9 @@ impl<R: RowStore> RowStore for Faulty<R> {
     async fn reopen(&self) -> Result<(), Cause> {
         match (self.write_fault(StorageCall::Reopen)?, &self.image) {
             (None, _) => {}
-            (Some(FaultKind::DropUnsynced), Some(image)) => return self.reopen_without_unsynced(image).await,
+            (Some(InjectedFault::DropUnsynced), Some(image)) => {
+                return self.reopen_without_unsynced(image).await;
+            }
             (Some(_), _) => return Err(Cause::new("the script says so")),
         }
         self.inner.reopen().await?;
@@ -266,13 +276,13 @@ impl DurableImage {
         self.lock().unsynced.len()
     }
 
-    /// Drops the unsynced batches and returns the operations that restore the durable values of their rows.
-    fn drop_unsynced(&self) -> Vec<Operation> {
+    /// Drops the unsynced batches and returns the changes that restore the durable values of their rows.
+    fn drop_unsynced(&self) -> Vec<RowChange> {
         let mut disk = self.lock();
         let unsynced = std::mem::take(&mut disk.unsynced);
-        let undo = |operation: Operation| {
-            let value = disk.spaces[disk.index(operation.space)].get(&operation.key).cloned();
-            Operation { value, ..operation }
+        let undo = |change: RowChange| {
+            let value = disk.spaces[disk.index(change.space)].get(&change.key).cloned();
+            RowChange { value, ..change }
         };
         unsynced.into_iter().flatten().map(undo).collect()
     }
@@ -295,7 +305,7 @@ impl DurableImage {
         Store::faulty(store, script.clone())
     }
 
-    fn commit(&self, batches: &[Vec<Operation>], durability: Durability) {
+    fn commit(&self, batches: &[Vec<RowChange>], durability: Durability) {
         let mut disk = self.lock();
         disk.unsynced.extend_from_slice(batches);
         if durability == Durability::Sync {
@@ -306,7 +316,7 @@ impl DurableImage {
 
     fn ingest(&self, space: Space, rows: &[(Bytes, Bytes)]) {
         let put =
-            |(key, value): &(Bytes, Bytes)| Operation { space, key: key.clone(), value: Some(value.clone()) };
+            |(key, value): &(Bytes, Bytes)| RowChange { space, key: key.clone(), value: Some(value.clone()) };
         self.lock().apply([rows.iter().map(put).collect()]);
     }
 
@@ -320,13 +330,13 @@ impl Disk {
         if space == OWN_SPACE { self.spaces.len() - 1 } else { usize::from(space.0) }
     }
 
-    fn apply(&mut self, batches: impl IntoIterator<Item = Vec<Operation>>) {
-        for operation in batches.into_iter().flatten() {
-            let index = self.index(operation.space);
+    fn apply(&mut self, batches: impl IntoIterator<Item = Vec<RowChange>>) {
+        for change in batches.into_iter().flatten() {
+            let index = self.index(change.space);
             let rows = &mut self.spaces[index];
-            match operation.value {
-                Some(value) => rows.insert(operation.key, value),
-                None => rows.remove(&operation.key),
+            match change.value {
+                Some(value) => rows.insert(change.key, value),
+                None => rows.remove(&change.key),
             };
         }
     }

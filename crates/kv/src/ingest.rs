@@ -11,7 +11,7 @@
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-use crate::batch::{Durability, IngestId, OWN_SPACE, Operation, Space};
+use crate::batch::{Durability, IngestId, OWN_SPACE, RowChange, Space};
 use crate::fault::{Cause, CommitFault};
 use crate::rows::{AnyRows, RowStore};
 use crate::view::{Direction, KeyRange, Parts, Scan, ScanLimit};
@@ -27,14 +27,14 @@ pub(crate) fn pending_key(ingest: IngestId) -> Bytes {
     [PENDING_PREFIX, &ingest.0.to_be_bytes()].concat().into()
 }
 
-/// The operations that announce an ingest of the rows from `first` to `last`.
-pub(crate) fn announce(ingest: IngestId, space: Space, first: &Bytes, last: &Bytes) -> [Operation; 2] {
+/// The changes that announce an ingest of the rows from `first` to `last`.
+pub(crate) fn announce(ingest: IngestId, space: Space, first: &Bytes, last: &Bytes) -> [RowChange; 2] {
     let mut mark = BytesMut::with_capacity(5 + first.len() + last.len());
     mark.put_u8(space.0);
     mark.put_u32(u32::try_from(first.len()).unwrap_or(u32::MAX));
     mark.put_slice(first);
     mark.put_slice(last);
-    let put = |key, value| Operation { space: OWN_SPACE, key, value: Some(value) };
+    let put = |key, value| RowChange { space: OWN_SPACE, key, value: Some(value) };
     [
         put(Bytes::from_static(LAST_KEY), Bytes::copy_from_slice(&ingest.0.to_be_bytes())),
         put(pending_key(ingest), mark.freeze()),
@@ -73,7 +73,7 @@ pub(crate) async fn remove_unnamed(rows: &AnyRows) -> Result<(), Cause> {
             let (space, range) =
                 parse_mark(mark).ok_or_else(|| Cause::new("the mark of an ingest is damaged"))?;
             let row_count = remove_range(rows, space, range).await?;
-            let gone = Operation { space: OWN_SPACE, key, value: None };
+            let gone = RowChange { space: OWN_SPACE, key, value: None };
             rows.commit(vec![vec![gone]], Durability::Sync).await?;
             tracing::info!(
                 event = "ingest_removed",
@@ -100,7 +100,7 @@ async fn remove_range(rows: &AnyRows, space: Space, range: KeyRange) -> Result<u
         let chunk = chunk.map_err(Cause::new)?;
         drop(point);
         row_count += chunk.rows.len();
-        let gone = chunk.rows.into_iter().map(|(key, _)| Operation { space, key, value: None });
+        let gone = chunk.rows.into_iter().map(|(key, _)| RowChange { space, key, value: None });
         let gone: Vec<_> = gone.collect();
         if !gone.is_empty() {
             rows.commit(vec![gone], Durability::Sync).await?;

@@ -106,7 +106,7 @@ impl Lanes {
 }
 
 /// The answer to a batch: a view directly after its commit.
-pub(crate) type Answer = Result<View, CommitFault>;
+pub(crate) type CommitAnswer = Result<View, CommitFault>;
 
 /// A submitted batch with its lanes and its pending answer.
 pub(crate) struct Submission {
@@ -125,7 +125,7 @@ pub(crate) struct Candidate {
 /// The answer that the submitter of a batch waits for.
 pub(crate) struct PendingAnswer {
     lanes: Lanes,
-    reply: oneshot::Sender<Answer>,
+    reply: oneshot::Sender<CommitAnswer>,
 }
 
 impl Submission {
@@ -134,7 +134,7 @@ impl Submission {
         lanes: Lanes,
         batch: Batch,
         durability: Durability,
-    ) -> (Submission, oneshot::Receiver<Answer>) {
+    ) -> (Submission, oneshot::Receiver<CommitAnswer>) {
         let (reply, verdict) = oneshot::channel();
         for lane in lanes.all() {
             lane.state.in_flight.fetch_add(1, Ordering::AcqRel);
@@ -157,7 +157,7 @@ impl Submission {
 
 impl PendingAnswer {
     /// Sends the answer, and breaks the lanes if it is a fault.
-    pub(crate) fn answer(self, answer: Answer) {
+    pub(crate) fn answer(self, answer: CommitAnswer) {
         if answer.is_err() {
             self.lanes.break_chains();
         }

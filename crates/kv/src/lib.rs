@@ -36,6 +36,6 @@ pub use lane::{LANE_BATCHES_MAX, Lane};
 pub use metrics::StoreMetrics;
 #[cfg(feature = "round-trip")]
 pub use round_trip::Link;
-pub use script::{FaultKind, FaultScript, StorageCall, Survivors};
+pub use script::{FaultScript, InjectedFault, StorageCall, Survivors};
 pub use store::Store;
 pub use view::{Chunk, Direction, KeyChunk, KeyRange, ScanLimit, View};

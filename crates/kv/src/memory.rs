@@ -12,7 +12,7 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use crate::backend::{DiskSpace, StoreMemory};
-use crate::batch::{Durability, OWN_SPACE, Operation, Space};
+use crate::batch::{Durability, OWN_SPACE, RowChange, Space};
 use crate::fault::{Cause, ReadFault};
 use crate::rows::RowStore;
 use crate::view::{Chunk, ChunkBuilder, Direction, Parts, Scan};
@@ -21,16 +21,16 @@ use crate::view::{Chunk, ChunkBuilder, Direction, Parts, Scan};
 const VERSION_OVERHEAD_BYTES: u64 = 64;
 
 pub(crate) struct Memory {
-    state: RwLock<State>,
+    state: RwLock<VersionedRows>,
     points: Arc<OpenPoints>,
     /// Number of reopens.
     generation: Arc<AtomicU64>,
 }
 
 /// All versions of all rows.
-struct State {
+struct VersionedRows {
     /// The spaces in order, the internal one last.
-    spaces: Vec<BTreeMap<Bytes, Vec<Version>>>,
+    spaces: Vec<BTreeMap<Bytes, Vec<RowVersion>>>,
     /// Number of the newest commit.
     sequence: u64,
     /// Rows with a version that can be dropped once no reader is older than the given commit, oldest first.
@@ -40,7 +40,7 @@ struct State {
 }
 
 /// Value of a row after one commit; `None` is its absence.
-struct Version {
+struct RowVersion {
     sequence: u64,
     value: Option<Bytes>,
 }
@@ -80,7 +80,7 @@ impl Memory {
 
     /// A store with the given rows: one map per space, the internal one last.
     pub(crate) fn with_rows(spaces: Vec<BTreeMap<Bytes, Bytes>>) -> Memory {
-        let mut state = State {
+        let mut state = VersionedRows {
             spaces: spaces.iter().map(|_| BTreeMap::new()).collect(),
             sequence: 0,
             stale: VecDeque::new(),
@@ -95,11 +95,11 @@ impl Memory {
         Memory { state: RwLock::new(state), points: Arc::default(), generation: Arc::default() }
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, State> {
+    fn read(&self) -> RwLockReadGuard<'_, VersionedRows> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, State> {
+    fn write(&self) -> RwLockWriteGuard<'_, VersionedRows> {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -165,14 +165,14 @@ impl RowStore for Memory {
         Ok(builder.finish())
     }
 
-    async fn commit(&self, batches: Vec<Vec<Operation>>, _durability: Durability) -> Result<(), Cause> {
+    async fn commit(&self, batches: Vec<Vec<RowChange>>, _durability: Durability) -> Result<(), Cause> {
         let mut state = self.write();
         if state.closed {
             return Err(Cause::new("the store is closed"));
         }
         state.sequence += 1;
-        for operation in batches.into_iter().flatten() {
-            state.apply(operation);
+        for change in batches.into_iter().flatten() {
+            state.apply(change);
         }
         let oldest_seen = self.points.oldest().unwrap_or(state.sequence);
         state.drop_stale(oldest_seen);
@@ -190,7 +190,7 @@ impl RowStore for Memory {
     fn maintain(&self) {}
 
     async fn ingest(&self, space: Space, rows: Vec<(Bytes, Bytes)>) -> Result<(), Cause> {
-        let put = |(key, value)| Operation { space, key, value: Some(value) };
+        let put = |(key, value)| RowChange { space, key, value: Some(value) };
         self.commit(vec![rows.into_iter().map(put).collect()], Durability::Sync).await
     }
 
@@ -217,8 +217,8 @@ impl RowStore for Memory {
     }
 }
 
-impl State {
-    fn rows(&self, space: Space) -> Result<&BTreeMap<Bytes, Vec<Version>>, ReadFault> {
+impl VersionedRows {
+    fn rows(&self, space: Space) -> Result<&BTreeMap<Bytes, Vec<RowVersion>>, ReadFault> {
         if self.closed {
             return Err(ReadFault::Closed);
         }
@@ -233,12 +233,12 @@ impl State {
         }
     }
 
-    /// Applies one operation. Unknown spaces are refused earlier.
-    fn apply(&mut self, operation: Operation) {
-        let index = self.index(operation.space);
-        debug_assert!(index.is_some(), "space {:?} should have been refused", operation.space);
+    /// Applies one change. Unknown spaces are refused earlier.
+    fn apply(&mut self, change: RowChange) {
+        let index = self.index(change.space);
+        debug_assert!(index.is_some(), "space {:?} should have been refused", change.space);
         if let Some(index) = index {
-            self.apply_at(index, operation.key, operation.value);
+            self.apply_at(index, change.key, change.value);
         }
     }
 
@@ -252,7 +252,7 @@ impl State {
                 self.size_bytes -= version_bytes(&key, &last.value);
                 last.value = value;
             }
-            Some(_) | None => versions.push(Version { sequence, value }),
+            Some(_) | None => versions.push(RowVersion { sequence, value }),
         }
         // A first version with a value supersedes nothing.
         let is_stale = versions.len() > 1 || versions.first().is_some_and(|version| version.value.is_none());
@@ -275,7 +275,7 @@ impl State {
             for dropped in versions.drain(..seen.saturating_sub(1)) {
                 self.size_bytes -= version_bytes(&key, &dropped.value);
             }
-            if let [Version { value: None, .. }] = versions.as_slice() {
+            if let [RowVersion { value: None, .. }] = versions.as_slice() {
                 self.size_bytes -= version_bytes(&key, &None);
                 self.spaces[index].remove(&key);
             }
@@ -287,7 +287,7 @@ fn version_bytes(key: &Bytes, value: &Option<Bytes>) -> u64 {
     (key.len() + value.as_ref().map_or(0, Bytes::len)) as u64 + VERSION_OVERHEAD_BYTES
 }
 
-fn value_at(versions: &[Version], sequence: u64) -> Option<Bytes> {
+fn value_at(versions: &[RowVersion], sequence: u64) -> Option<Bytes> {
     let version = versions.iter().rev().find(|version| version.sequence <= sequence)?;
     version.value.clone()
 }

@@ -20,7 +20,7 @@ use crate::batch::{Batch, Durability, Space};
 use crate::commit::{BatchValidator, block_on};
 use crate::fault::{Cause, CommitFault, Health, ReadFault};
 use crate::ingest;
-use crate::lane::{Answer, Candidate, LANE_BATCHES_MAX, Lane, Lanes, Submission};
+use crate::lane::{Candidate, CommitAnswer, LANE_BATCHES_MAX, Lane, Lanes, Submission};
 use crate::rows::{AnyRows, RowStore, RowsPoint};
 use crate::view::{Chunk, Scan, View};
 
@@ -218,15 +218,15 @@ impl Remote {
     }
 
     /// Validates and applies a batch in one step.
-    fn apply(self: &Arc<Remote>, candidate: Candidate) -> Answer {
+    fn apply(self: &Arc<Remote>, candidate: Candidate) -> CommitAnswer {
         let _applying = self.applying.lock().unwrap_or_else(PoisonError::into_inner);
         self.check_open()?;
         let mut group = [candidate];
         let mut validator = BatchValidator::new(&self.rows, self.space_count, None, &group);
-        let operations =
+        let changes =
             group.iter_mut().map(|candidate| validator.admit(candidate)).collect::<Result<Vec<_>, _>>()?;
         // Memory answers without waiting.
-        let committed = block_on(self.rows.commit(operations, Durability::Sync));
+        let committed = block_on(self.rows.commit(changes, Durability::Sync));
         committed.map_err(|cause| CommitFault::Poisoned { cause })?;
         let point = block_on(self.rows.point()).map_err(CommitFault::Unreadable)?;
         Ok(View::remote(RemotePoint { remote: Arc::clone(self), point }))
@@ -241,7 +241,7 @@ impl Backend for RoundTrip {
         Ok(View::remote(RemotePoint { remote: Arc::clone(&self.remote), point }))
     }
 
-    fn submit(&self, lanes: Lanes, batch: Batch, durability: Durability) -> oneshot::Receiver<Answer> {
+    fn submit(&self, lanes: Lanes, batch: Batch, durability: Durability) -> oneshot::Receiver<CommitAnswer> {
         let (before, undecided) = self.enter(&lanes);
         let (submission, verdict) = Submission::new(lanes, batch, durability);
         if let Err(fault) = self.remote.check_open() {

@@ -9,7 +9,7 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use crate::backend::{DiskSpace, StoreMemory};
-use crate::batch::{Durability, Operation, Space};
+use crate::batch::{Durability, RowChange, Space};
 use crate::commit::CommitMode;
 use crate::embedded::{Embedded, EmbeddedPoint};
 use crate::fault::{Cause, ReadFault};
@@ -52,14 +52,14 @@ pub(crate) trait RowStore: Send + Sync + 'static {
         scan: Scan,
     ) -> impl Future<Output = Result<Chunk, ReadFault>> + Send;
 
-    /// Applies the operations of several batches in order and makes them visible together.
+    /// Applies the changes of several batches in order and makes them visible together.
     ///
     /// On success they are as durable as requested; `Sync` also covers everything committed before. After an error the
     /// outcome is unknown: none of it is visible, and after [`RowStore::reopen`] a prefix of the batches is, each
     /// complete. No further `commit` may come before that.
     fn commit(
         &self,
-        batches: Vec<Vec<Operation>>,
+        batches: Vec<Vec<RowChange>>,
         durability: Durability,
     ) -> impl Future<Output = Result<(), Cause>> + Send;
 
@@ -208,7 +208,7 @@ impl RowStore for AnyRows {
         at_point!(self, point, (rows, at) => rows.scan(at, space, scan).await)
     }
 
-    async fn commit(&self, batches: Vec<Vec<Operation>>, durability: Durability) -> Result<(), Cause> {
+    async fn commit(&self, batches: Vec<Vec<RowChange>>, durability: Durability) -> Result<(), Cause> {
         on_rows!(self, rows => rows.commit(batches, durability).await)
     }
 

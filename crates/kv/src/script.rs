@@ -27,23 +27,23 @@ pub enum StorageCall {
 
 /// What happens to a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FaultKind {
+pub enum InjectedFault {
     /// The call fails before it has any effect.
     Fail,
     /// A commit reaches the disk, but its sync fails: after reopening all of its batches are there. Other calls
-    /// fail as with [`FaultKind::Fail`].
+    /// fail as with [`InjectedFault::Fail`].
     FailSync,
     /// A commit reaches the disk in part: after reopening its first `survive` batches are there, each complete. Of an
-    /// ingest, the first `survive` rows remain. Other calls fail as with [`FaultKind::Fail`].
+    /// ingest, the first `survive` rows remain. Other calls fail as with [`InjectedFault::Fail`].
     Tear {
         /// Number of batches, or rows of an ingest, that reach the disk.
         survive: usize,
     },
-    /// A read finds bytes that do not match their checksum. Other calls fail as with [`FaultKind::Fail`].
+    /// A read finds bytes that do not match their checksum. Other calls fail as with [`InjectedFault::Fail`].
     Damage,
     /// A reopen succeeds, but every commit that was not synced is lost, including acknowledged ones: the disk has
     /// dropped what it could not write. Only over memory; other calls, and those over a disk, fail as with
-    /// [`FaultKind::Fail`].
+    /// [`InjectedFault::Fail`].
     DropUnsynced,
 }
 
@@ -71,8 +71,8 @@ pub struct FaultScript {
 struct ScriptState {
     random: u64,
     call_count: u64,
-    planned: HashMap<u64, FaultKind>,
-    next: Vec<(StorageCall, FaultKind)>,
+    planned: HashMap<u64, InjectedFault>,
+    next: Vec<(StorageCall, InjectedFault)>,
     faults_per_mille: u64,
     fault_count: u64,
     /// The kind of call that hangs.
@@ -91,14 +91,14 @@ impl FaultScript {
     }
 
     /// Makes the n-th call from now on fail, whatever it is; the next one is number 1.
-    pub fn fail_call(&self, number: u64, kind: FaultKind) {
+    pub fn fail_call(&self, number: u64, kind: InjectedFault) {
         let mut state = self.lock();
         let number = state.call_count + number;
         state.planned.insert(number, kind);
     }
 
     /// Makes the next call of a kind fail. Several faults for one kind apply to successive calls.
-    pub fn fail_next(&self, call: StorageCall, kind: FaultKind) {
+    pub fn fail_next(&self, call: StorageCall, kind: InjectedFault) {
         self.lock().next.push((call, kind));
     }
 
@@ -159,14 +159,14 @@ impl FaultScript {
     }
 
     /// Counts a call and returns the fault to inject.
-    pub(crate) fn next_fault(&self, call: StorageCall) -> Option<FaultKind> {
+    pub(crate) fn next_fault(&self, call: StorageCall) -> Option<InjectedFault> {
         let mut state = self.lock();
         state.call_count += 1;
         if state.stall == Some(call) {
             let stalls = |state: &mut ScriptState| state.stall == Some(call);
             let released = self.released.wait_timeout_while(state, STALL_TIME_MAX, stalls);
             released.unwrap_or_else(PoisonError::into_inner).0.fault_count += 1;
-            return Some(FaultKind::Fail);
+            return Some(InjectedFault::Fail);
         }
         let number = state.call_count;
         let waiting = state.next.iter().position(|(next, _)| *next == call);
@@ -201,15 +201,15 @@ impl FaultScript {
 }
 
 impl ScriptState {
-    fn random_fault(&mut self) -> Option<FaultKind> {
+    fn random_fault(&mut self) -> Option<InjectedFault> {
         if self.random() % 1000 >= self.faults_per_mille {
             return None;
         }
         Some(match self.random() % 4 {
-            0 => FaultKind::Fail,
-            1 => FaultKind::FailSync,
-            2 => FaultKind::Damage,
-            _ => FaultKind::Tear { survive: usize::try_from(self.random() % 8).unwrap_or(0) },
+            0 => InjectedFault::Fail,
+            1 => InjectedFault::FailSync,
+            2 => InjectedFault::Damage,
+            _ => InjectedFault::Tear { survive: usize::try_from(self.random() % 8).unwrap_or(0) },
         })
     }
 

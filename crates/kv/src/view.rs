@@ -153,12 +153,12 @@ impl ChunkBuilder {
 /// spaces.
 #[derive(Clone)]
 pub struct View {
-    source: Source,
+    source: ViewSource,
 }
 
 /// Where a view reads.
 #[derive(Clone)]
-enum Source {
+enum ViewSource {
     Rows(Arc<AnyRows>, RowsPoint),
     #[cfg(feature = "round-trip")]
     Remote(RemotePoint),
@@ -166,20 +166,20 @@ enum Source {
 
 impl View {
     pub(crate) fn of_rows(rows: Arc<AnyRows>, point: RowsPoint) -> View {
-        View { source: Source::Rows(rows, point) }
+        View { source: ViewSource::Rows(rows, point) }
     }
 
     #[cfg(feature = "round-trip")]
     pub(crate) fn remote(point: RemotePoint) -> View {
-        View { source: Source::Remote(point) }
+        View { source: ViewSource::Remote(point) }
     }
 
     /// Whether the store was neither reopened nor closed since; if not, reads fail and a new view is needed.
     pub fn is_live(&self) -> bool {
         match &self.source {
-            Source::Rows(_, point) => point.is_live(),
+            ViewSource::Rows(_, point) => point.is_live(),
             #[cfg(feature = "round-trip")]
-            Source::Remote(point) => point.is_live(),
+            ViewSource::Remote(point) => point.is_live(),
         }
     }
 
@@ -187,18 +187,18 @@ impl View {
     /// long as a switch to another thread.
     pub async fn get(&self, space: Space, key: &[u8]) -> Result<Option<Bytes>, ReadFault> {
         match &self.source {
-            Source::Rows(rows, point) => rows.get(point, space, key).await,
+            ViewSource::Rows(rows, point) => rows.get(point, space, key).await,
             #[cfg(feature = "round-trip")]
-            Source::Remote(point) => point.get(space, key).await,
+            ViewSource::Remote(point) => point.get(space, key).await,
         }
     }
 
     /// The values of several rows, in the order of their keys in `keys`.
     pub async fn get_many(&self, space: Space, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>, ReadFault> {
         match &self.source {
-            Source::Rows(rows, point) => rows.get_many(point, space, keys).await,
+            ViewSource::Rows(rows, point) => rows.get_many(point, space, keys).await,
             #[cfg(feature = "round-trip")]
-            Source::Remote(point) => point.get_many(space, keys).await,
+            ViewSource::Remote(point) => point.get_many(space, keys).await,
         }
     }
 
@@ -233,9 +233,9 @@ impl View {
 
     async fn scan_parts(&self, space: Space, scan: Scan) -> Result<Chunk, ReadFault> {
         match &self.source {
-            Source::Rows(rows, point) => rows.scan(point, space, scan).await,
+            ViewSource::Rows(rows, point) => rows.scan(point, space, scan).await,
             #[cfg(feature = "round-trip")]
-            Source::Remote(point) => point.scan(space, scan).await,
+            ViewSource::Remote(point) => point.scan(space, scan).await,
         }
     }
 }

@@ -18,8 +18,9 @@ use std::fmt;
 
 const VERSION: u8 = 1;
 const MAC_BYTES: usize = 16;
-/// Longest text that is parsed; ours are below 1 KB.
-const TEXT_MAX: usize = 4096;
+/// Longest text that is parsed. Those of queries are below 1 KB; those of feeds contain the key of a document, which has
+/// up to 4 KB.
+const TEXT_MAX: usize = 8192;
 
 /// The secret with which continuations are authenticated.
 #[derive(Clone)]

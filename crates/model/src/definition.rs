@@ -5,7 +5,7 @@
 
 use crate::limits::NAME_CHARS_MAX;
 use crate::policy::{DefaultTtl, Policies, UniqueKeyPolicy};
-use crate::{DecodeFault, Decoder, Encoder, PartitionKeyDefinition, RequestFault};
+use crate::{DecodeFault, Decoder, Encoder, NameRule, PartitionKeyDefinition, RequestFault};
 use std::ops::Deref;
 
 /// The wanted definition of a container, not checked yet.
@@ -187,20 +187,20 @@ pub fn checked_script_name(name: &str) -> Result<&str, RequestFault> {
 
 /// Checks a name that must not contain `forbidden` characters besides those with a meaning in paths.
 fn checked(name: &str, forbidden: impl Fn(char) -> bool) -> Result<&str, RequestFault> {
-    let bad = |reason: &str| Err(RequestFault::BadName { name: name.to_owned(), reason: reason.to_owned() });
+    let bad = |rule| Err(RequestFault::BadName { name: name.to_owned(), rule });
     if name.is_empty() {
-        return bad("it is empty");
+        return bad(NameRule::NotEmpty);
     }
     if name.chars().count() > NAME_CHARS_MAX {
-        return bad("it has more than 255 characters");
+        return bad(NameRule::Length { chars_max: NAME_CHARS_MAX });
     }
     let is_forbidden =
         |character: &char| matches!(character, '/' | '\\' | '#' | '?') || forbidden(*character);
     if let Some(character) = name.chars().find(is_forbidden) {
-        return bad(&format!("the character {character:?} is not allowed"));
+        return bad(NameRule::Character(character));
     }
     if name.ends_with(' ') {
-        return bad("it ends with a space");
+        return bad(NameRule::FinalSpace);
     }
     Ok(name)
 }
@@ -295,10 +295,10 @@ mod tests {
     fn every_part_of_a_draft_is_checked() {
         let wrong: [(&str, Alter); 5] = [
             ("a/b", |draft| draft.id = "a/b".to_owned()),
-            ("defaultTtl", |draft| draft.default_ttl = DefaultTtl::Seconds(0)),
-            ("uniqueKeyPolicy", |draft| draft.unique_keys.keys = vec![UniqueKey { paths: Vec::new() }]),
-            ("indexingPolicy", |draft| draft.policies.indexing.mode = crate::policy::IndexingMode::None),
-            ("conflictResolutionPolicy", |draft| {
+            ("DefaultTtl", |draft| draft.default_ttl = DefaultTtl::Seconds(0)),
+            ("UniqueKeys", |draft| draft.unique_keys.keys = vec![UniqueKey { paths: Vec::new() }]),
+            ("Indexing", |draft| draft.policies.indexing.mode = crate::policy::IndexingMode::None),
+            ("Conflicts", |draft| {
                 draft.policies.conflicts = ConflictResolution::LastWriterWins("a".to_owned());
             }),
         ];

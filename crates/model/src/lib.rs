@@ -33,9 +33,10 @@ pub use definition::{
 pub use effective::{EffectiveKey, EffectiveRange};
 pub use encoding::{DecodeFault, Decoder, Encoder};
 pub use fault::{
-    AccessFault, BearerFault, ConflictFault, ContinuationFault, EvaluationFault, Fault, LimitFault,
-    MissingFault, PreconditionFault, PropertyRule, QueryFault, RequestFault, ScopeName, StorageFault,
-    UserFunctionFault,
+    AccessFault, BearerFault, ComputedRule, ConflictFault, ContinuationFault, DefinitionList,
+    DefinitionNumber, DefinitionPart, DefinitionRule, EncryptionRule, EvaluationFault, Fault, IndexRule,
+    LimitFault, MissingFault, NameRule, PolicyPathError, PreconditionFault, PropertyRule, QueryFault,
+    RequestFault, ScopeName, StorageFault, ThroughputRule, UserFunctionFault,
 };
 pub use id_code::IdCode;
 pub use ids::{

@@ -3,7 +3,7 @@
 //! The hash of a key, the effective key, is computed in `effective`.
 
 use crate::limits::{KEY_PATHS_MAX, KEY_STRING_BYTES_MAX};
-use crate::{DecodeFault, Decoder, Encoder, RequestFault};
+use crate::{DecodeFault, Decoder, DefinitionPart, DefinitionRule, Encoder, RequestFault};
 use value::{Document, Kind, PropertyPath, Value, ValueRef};
 
 /// How the hash of a key is computed.
@@ -43,25 +43,19 @@ impl PartitionKeyDefinition {
     where
         I: IntoIterator<Item: Into<String>>,
     {
-        let bad = |reason: String| RequestFault::BadDefinition { field: "partitionKey".to_owned(), reason };
+        let bad = |rule| DefinitionPart::PartitionKey.violates(rule);
         let texts: Vec<String> = paths.into_iter().map(Into::into).collect();
         let paths_max = if kind == PartitionKeyKind::MultiHash { KEY_PATHS_MAX } else { 1 };
-        if texts.is_empty() {
-            return Err(bad("no path is given".to_owned()));
-        }
-        if texts.len() > paths_max {
-            return Err(bad(format!(
-                "Too many partition key paths ({}) specified. A maximum of {paths_max} is allowed.",
-                texts.len()
-            )));
+        if texts.is_empty() || texts.len() > paths_max {
+            return Err(bad(DefinitionRule::PathCount { given: texts.len(), min: 1, max: paths_max }));
         }
         let mut paths = Vec::with_capacity(texts.len());
         for text in &texts {
-            let near = |position: usize| bad(path_refusal(text, position));
+            let near = |position: usize| bad(DefinitionRule::KeyPath { path: text.clone(), position });
             check_characters(text).map_err(near)?;
             let path = PropertyPath::parse(text).map_err(|_| near(text.len()))?;
             if paths.contains(&path) {
-                return Err(bad(format!("path \"{text}\" is given twice")));
+                return Err(bad(DefinitionRule::RepeatedPath(text.clone())));
             }
             paths.push(path);
         }
@@ -169,15 +163,6 @@ impl PartitionKeyDefinition {
     }
 }
 
-/// The refusal of a path, in the words that clients look for.
-fn path_refusal(text: &str, position: usize) -> String {
-    format!(
-        "The partition key component definition path '{text}' could not be accepted, failed near position \
-         '{position}'. Partition key paths must contain only valid characters and not contain a trailing slash or \
-         wildcard character."
-    )
-}
-
 /// Refuses signs and spaces outside of quotes, and returns the position of the first one.
 fn check_characters(text: &str) -> Result<(), usize> {
     let is_valid = |character: char| character.is_alphanumeric() || "_-.:".contains(character);
@@ -256,15 +241,11 @@ impl KeyComponent {
         match value.kind() {
             Kind::Null => Some(KeyComponent::Null),
             Kind::Bool => value.as_bool().map(KeyComponent::Bool),
-            Kind::Int32 | Kind::Int64 | Kind::Double => value.as_f64().and_then(KeyComponent::number),
+            Kind::Int32 | Kind::Int64 | Kind::Double | Kind::Decimal => {
+                value.as_f64().and_then(KeyComponent::number)
+            }
             Kind::String => value.as_str().map(|text| KeyComponent::String(text.to_owned())),
-            Kind::Decimal
-            | Kind::Binary
-            | Kind::Date
-            | Kind::Guid
-            | Kind::ObjectId
-            | Kind::Array
-            | Kind::Object => None,
+            Kind::Binary | Kind::Date | Kind::Guid | Kind::ObjectId | Kind::Array | Kind::Object => None,
         }
     }
 }
@@ -395,9 +376,8 @@ mod tests {
             assert!(check(path).is_ok(), "{path}");
         }
         for (path, position) in [("id", 0), ("/id ds", 3), ("/a*", 2), ("/a/?", 3), ("/a/", 3), ("/a@b", 2)] {
-            let refused = check(path).unwrap_err().to_string();
-            let expected = format!("'{path}' could not be accepted, failed near position '{position}'.");
-            assert!(refused.contains(&expected), "{refused}");
+            let rule = DefinitionRule::KeyPath { path: path.to_owned(), position };
+            assert_eq!(check(path), Err(DefinitionPart::PartitionKey.violates(rule)));
         }
     }
 

@@ -1,7 +1,7 @@
 //! Provisioned throughput of a container or database.
 
 use crate::limits::{AUTOSCALE_MIN, SHARED_CONTAINERS_FREE, THROUGHPUT_MAX, THROUGHPUT_MIN, THROUGHPUT_STEP};
-use crate::{DecodeFault, Decoder, Encoder, RequestFault};
+use crate::{DecodeFault, Decoder, DefinitionPart, Encoder, RequestFault, ThroughputRule};
 
 /// Provisioned request units per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,16 +93,16 @@ impl ThroughputChange {
         use Throughput::{Autoscale, Manual};
         match (self, current) {
             (ThroughputChange::To(wanted @ Manual(_)), Manual(_)) => {
-                bounded(wanted, MANUAL_FIELD, THROUGHPUT_STEP, floor)
+                bounded(wanted, DefinitionPart::ManualThroughput, THROUGHPUT_STEP, floor)
             }
             (ThroughputChange::To(wanted @ Autoscale { .. }), Autoscale { .. }) => {
-                bounded(wanted, AUTOSCALE_FIELD, AUTOSCALE_MIN, floor)
+                bounded(wanted, DefinitionPart::AutoscaleThroughput, AUTOSCALE_MIN, floor)
             }
             (ThroughputChange::To(Manual(_)), Autoscale { .. }) => {
-                Err(bad(MANUAL_FIELD, "the throughput is autoscale: migrate it to manual first"))
+                Err(DefinitionPart::ManualThroughput.violates(ThroughputRule::IsAutoscale))
             }
             (ThroughputChange::To(Autoscale { .. }), Manual(_)) => {
-                Err(bad(AUTOSCALE_FIELD, "the throughput is manual: migrate it to autoscale first"))
+                Err(DefinitionPart::AutoscaleThroughput.violates(ThroughputRule::IsManual))
             }
             (ThroughputChange::MigrateToAutoscale, Manual(rate)) => {
                 let max = rate.next_multiple_of(AUTOSCALE_MIN);
@@ -112,21 +112,18 @@ impl ThroughputChange {
                 Ok(Manual(max.max(floor.of(Manual(max)))))
             }
             (ThroughputChange::MigrateToAutoscale, Autoscale { .. }) => {
-                Err(bad("content", "the throughput is autoscale already"))
+                Err(DefinitionPart::Throughput.violates(ThroughputRule::AlreadyAutoscale))
             }
             (ThroughputChange::MigrateToManual, Manual(_)) => {
-                Err(bad("content", "the throughput is manual already"))
+                Err(DefinitionPart::Throughput.violates(ThroughputRule::AlreadyManual))
             }
         }
     }
 }
 
-const MANUAL_FIELD: &str = "content.offerThroughput";
-const AUTOSCALE_FIELD: &str = "content.offerAutopilotSettings.maxThroughput";
-
 fn bounded(
     wanted: Throughput,
-    field: &str,
+    part: DefinitionPart,
     step: u64,
     floor: ThroughputFloor,
 ) -> Result<Throughput, RequestFault> {
@@ -134,11 +131,7 @@ fn bounded(
     if (least..=THROUGHPUT_MAX).contains(&rate) && rate.is_multiple_of(step) {
         return Ok(wanted);
     }
-    Err(bad(field, &format!("it must be from {least} to {THROUGHPUT_MAX} in steps of {step}, not {rate}")))
-}
-
-fn bad(field: &str, reason: &str) -> RequestFault {
-    RequestFault::BadDefinition { field: field.to_owned(), reason: reason.to_owned() }
+    Err(part.violates(ThroughputRule::Bounds { rate, min: least, max: THROUGHPUT_MAX, step }))
 }
 
 impl Throughput {

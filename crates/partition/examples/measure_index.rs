@@ -21,13 +21,13 @@ use model::{
     Ambient, ContainerDefinition, ContainerDraft, ContainerNumber, EffectiveRange, PartitionKeyDefinition,
     PartitionKeyKind, PartitionOrdinal,
 };
-use partition::index::{IndexMemory, IndexOptions, IndexPath, IndexReader, Lookup, PathStep};
+use partition::index::{IndexMemory, IndexOptions, IndexPath, IndexReader, IndexStep, Lookup};
 use partition::keyspace::{INDEX, PartitionId, SPACES};
 use partition::{
     ContainerShape, CurrentShape, PartitionEnvironment, PartitionMetrics, PartitionSpec, PhysicalPartition,
     RecordCache, new_partition_rows,
 };
-use plan::{Condition, Item, LogicalKey, Mutation, Operation, Returned, Target, Transaction};
+use plan::{Condition, DocumentOperation, Item, LogicalKey, Mutation, Returned, Target, Transaction};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -121,7 +121,7 @@ impl Bench {
     async fn change(&self, mutations: impl Iterator<Item = Mutation>) {
         let partition_key = self.definition.partition_key.key(vec!["a".into()]).unwrap();
         let effective = self.definition.partition_key.effective_key(&partition_key);
-        let mut mutations = mutations.map(Operation::Write).peekable();
+        let mut mutations = mutations.map(DocumentOperation::Write).peekable();
         while mutations.peek().is_some() {
             let operations = mutations.by_ref().take(TOGETHER as usize).collect();
             let key = LogicalKey { partition_key: partition_key.clone(), effective: effective.clone() };
@@ -184,7 +184,7 @@ impl Bench {
                     let item = Item::new(document).unwrap();
                     let create = Mutation::Create { item, condition: Condition::None };
                     let key = LogicalKey { partition_key, effective };
-                    let operations = vec![Operation::Write(create)];
+                    let operations = vec![DocumentOperation::Write(create)];
                     partition
                         .execute(Transaction { key, operations, returned: Returned::All })
                         .await
@@ -278,7 +278,7 @@ fn id() -> PartitionId {
 }
 
 fn path(name: &str) -> IndexPath {
-    IndexPath::property([PathStep::Name(name)])
+    IndexPath::property([IndexStep::Name(name)])
 }
 
 fn code(value: &Value) -> Vec<u8> {

@@ -60,7 +60,7 @@ pub enum ExpiryRule {
     Exact,
     /// The default changed and all rows were rewritten: stale rows may remain if they are later than the second that
     /// the sweep has reached.
-    Settled {
+    Rescheduled {
         /// The last second that was swept.
         swept_second: u64,
     },
@@ -207,7 +207,7 @@ pub enum Finding {
 
 /// Compares all rows of a container with its records.
 pub async fn audit(view: &View, scope: &AuditScope<'_>) -> Result<AuditReport, Fault> {
-    let mut derived = Derived::default();
+    let mut derived = ImpliedRows::default();
     let mut report = AuditReport::default();
     let heads = heads(view, scope, &mut report).await?;
     for (key, row) in rows(view, RECORDS, keyspace::container_rows(scope.container)).await? {
@@ -268,7 +268,7 @@ pub async fn stray_containers(view: &View) -> Result<Vec<ContainerNumber>, Fault
 
 /// The rows that the records imply.
 #[derive(Default)]
-struct Derived {
+struct ImpliedRows {
     numbers: BTreeMap<Bytes, Bytes>,
     unique: BTreeMap<Bytes, Bytes>,
     expiry: BTreeMap<Bytes, Bytes>,
@@ -285,7 +285,7 @@ pub(crate) struct WrittenVersion {
     pub(crate) document: Document,
 }
 
-impl Derived {
+impl ImpliedRows {
     fn take(
         &mut self,
         scope: &AuditScope<'_>,
@@ -419,7 +419,7 @@ fn compare(
 async fn audit_expiry(
     view: &View,
     scope: &AuditScope<'_>,
-    derived: &Derived,
+    derived: &ImpliedRows,
     report: &mut AuditReport,
 ) -> Result<(), Fault> {
     let found = rows(view, EXPIRY, keyspace::container_rows(scope.container)).await?;
@@ -440,7 +440,7 @@ async fn audit_expiry(
         let second = keyspace::parse_expiry_key(key).map(|(second, _)| second);
         let allowed = match (scope.expiry, second) {
             (_, None) | (ExpiryRule::Exact, _) => false,
-            (ExpiryRule::Settled { swept_second }, Some(second)) => second > swept_second,
+            (ExpiryRule::Rescheduled { swept_second }, Some(second)) => second > swept_second,
             (ExpiryRule::Pending, Some(_)) => true,
         };
         if !allowed {
@@ -457,7 +457,7 @@ async fn audit_log(
     scope: &AuditScope<'_>,
     id: PartitionId,
     head: &Head,
-    derived: &mut Derived,
+    derived: &mut ImpliedRows,
     report: &mut AuditReport,
 ) -> Result<(), Fault> {
     let has_consumers = !load_consumers(view, id).await?.is_empty();

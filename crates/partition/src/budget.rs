@@ -17,7 +17,7 @@ pub struct StepBudget {
 /// A running step; it ends when this is dropped.
 #[derive(Debug)]
 #[must_use]
-pub struct Step<'a> {
+pub struct BudgetStep<'a> {
     /// `None` only if the semaphore were closed, which never happens.
     _permit: Option<SemaphorePermit<'a>>,
 }
@@ -28,7 +28,7 @@ impl StepBudget {
     }
 
     /// Waits for a permit, first come, first served.
-    pub async fn step(&self) -> Step<'_> {
-        Step { _permit: self.steps.acquire().await.ok() }
+    pub async fn step(&self) -> BudgetStep<'_> {
+        BudgetStep { _permit: self.steps.acquire().await.ok() }
     }
 }

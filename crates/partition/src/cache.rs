@@ -69,7 +69,7 @@ pub(crate) struct FillTicket {
 }
 
 /// The result of a cache lookup.
-pub(crate) enum Probe {
+pub(crate) enum CacheProbe {
     Hit(Record),
     /// Not cached. With a ticket, unless a write of the slot is pending.
     Miss(Option<FillTicket>),
@@ -121,16 +121,20 @@ impl RecordCache {
     }
 
     /// Looks up the record under `key`.
-    pub(crate) fn probe(&self, key: &[u8]) -> Probe {
+    pub(crate) fn probe(&self, key: &[u8]) -> CacheProbe {
         let (shard_index, slot_index) = self.slot_of(key);
         let shard = self.shard(shard_index);
         if let Some(record) = shard.records.get(key) {
             self.hits.inc();
-            return Probe::Hit(record.clone());
+            return CacheProbe::Hit(record.clone());
         }
         self.misses.inc();
         let CacheSlot { pending, writes } = shard.slots[slot_index];
-        Probe::Miss((pending == 0).then_some(FillTicket { shard: shard_index, slot: slot_index, writes }))
+        CacheProbe::Miss((pending == 0).then_some(FillTicket {
+            shard: shard_index,
+            slot: slot_index,
+            writes,
+        }))
     }
 
     /// The cached record under `key` if a view at `lsn` has the same version. A newer record was written after that
@@ -223,15 +227,15 @@ mod tests {
 
     fn ticket(cache: &RecordCache, key: &[u8]) -> Option<FillTicket> {
         match cache.probe(key) {
-            Probe::Hit(_) => panic!("{key:?} is cached"),
-            Probe::Miss(ticket) => ticket,
+            CacheProbe::Hit(_) => panic!("{key:?} is cached"),
+            CacheProbe::Miss(ticket) => ticket,
         }
     }
 
     fn cached_lsn(cache: &RecordCache, key: &[u8]) -> Option<u64> {
         match cache.probe(key) {
-            Probe::Hit(record) => Some(record.lsn.0),
-            Probe::Miss(_) => None,
+            CacheProbe::Hit(record) => Some(record.lsn.0),
+            CacheProbe::Miss(_) => None,
         }
     }
 

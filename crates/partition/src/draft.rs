@@ -9,7 +9,7 @@ use crate::head::Head;
 use crate::index::Changes;
 use crate::keyspace::{EXPIRY, NUMBERS, RECORDS};
 use crate::partition::PartitionCounts;
-use crate::staging::{Context, TRANSACTION_BYTES_MAX, TRANSACTION_DOCUMENTS_MAX};
+use crate::staging::{StagingContext, TRANSACTION_BYTES_MAX, TRANSACTION_DOCUMENTS_MAX};
 use crate::state::{Rows, WriterState};
 use crate::view::PartitionView;
 use model::{Ambient, Fault, LimitFault, Lsn, Work};
@@ -48,7 +48,7 @@ impl Draft {
 
     /// Adds the changes of a transaction: all of them, or none if a step is refused.
     pub async fn execute(&mut self, transaction: &Transaction) -> Result<Outcomes, StepFault> {
-        let context = Context {
+        let context = StagingContext {
             partition: self.base.partition,
             shape: &self.base.shape,
             now: self.clock.now_ticks(),

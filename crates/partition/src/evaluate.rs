@@ -5,7 +5,7 @@
 use crate::filter;
 use crate::log::LogKind;
 use crate::record::Record;
-use crate::staging::{Accepted, Context, RecordState, Staging};
+use crate::staging::{Accepted, RecordState, Staging, StagingContext};
 use crate::state::WriterState;
 use bytes::Bytes;
 use model::limits::{BATCH_ANSWER_BYTES_MAX, ITEM_BYTES_MAX};
@@ -14,8 +14,8 @@ use model::{
     RequestFault, Work,
 };
 use plan::{
-    Condition, Item, Mutation, Operation, Outcome, Rename, SYSTEM_PROPERTIES, StepFault, Target, Transaction,
-    WhenAbsent,
+    Condition, DocumentOperation, Item, Mutation, Outcome, Rename, SYSTEM_PROPERTIES, StepFault, Target,
+    Transaction, WhenAbsent,
 };
 use value::{Document, PatchOperation};
 
@@ -24,7 +24,7 @@ pub(crate) type Outcomes = Vec<(Outcome, Work)>;
 
 /// Runs all steps of `transaction` on `state`. If one is refused, all are.
 pub(crate) async fn evaluate(
-    context: Context<'_>,
+    context: StagingContext<'_>,
     state: &WriterState,
     transaction: &Transaction,
 ) -> Result<(Accepted, Outcomes), StepFault> {
@@ -66,28 +66,34 @@ fn check_returned(bytes: usize) -> Result<(), LimitFault> {
 async fn step(
     staging: &mut Staging<'_>,
     partition_key: &PartitionKey,
-    operation: &Operation,
+    operation: &DocumentOperation,
 ) -> Result<(Outcome, Work), Fault> {
     match operation {
-        Operation::Read { target, condition } => read(staging, target, condition).await,
-        Operation::Write(Mutation::Create { item, condition: _ }) => create(staging, item).await,
-        Operation::Write(Mutation::Upsert { item, condition }) => upsert(staging, item, condition).await,
-        Operation::Write(Mutation::Replace { target, item, condition, rename }) => {
+        DocumentOperation::Read { target, condition } => read(staging, target, condition).await,
+        DocumentOperation::Write(Mutation::Create { item, condition: _ }) => create(staging, item).await,
+        DocumentOperation::Write(Mutation::Upsert { item, condition }) => {
+            upsert(staging, item, condition).await
+        }
+        DocumentOperation::Write(Mutation::Replace { target, item, condition, rename }) => {
             replace(staging, target, item, condition, *rename).await
         }
-        Operation::Write(Mutation::Merge { item, condition, absent }) => {
+        DocumentOperation::Write(Mutation::Merge { item, condition, absent }) => {
             merge(staging, partition_key, item, condition, *absent).await
         }
-        Operation::Write(Mutation::Patch { target, operations, condition, filter }) => {
+        DocumentOperation::Write(Mutation::Patch { target, operations, condition, filter }) => {
             let (key, old) = existing(staging, target).await?;
             check(condition, &old)?;
             filter::check(filter.as_ref(), &old, staging.context.ambient)?;
             let item = patched(staging, partition_key, &old, operations)?;
             replaced(staging, key, &old, &item).await
         }
-        Operation::Write(Mutation::Delete { target, condition }) => delete(staging, target, condition).await,
-        Operation::Write(Mutation::Expire { number, second }) => expire(staging, *number, *second).await,
-        Operation::Write(Mutation::Reschedule { number }) => reschedule(staging, *number).await,
+        DocumentOperation::Write(Mutation::Delete { target, condition }) => {
+            delete(staging, target, condition).await
+        }
+        DocumentOperation::Write(Mutation::Expire { number, second }) => {
+            expire(staging, *number, *second).await
+        }
+        DocumentOperation::Write(Mutation::Reschedule { number }) => reschedule(staging, *number).await,
     }
 }
 

@@ -21,20 +21,20 @@ const KEY_BYTES_EXPECTED: usize = 64;
 /// Limit of the initial capacity of a shard, in keys. A large cache grows to its size.
 const SHARD_KEYS_EXPECTED_MAX: usize = 1024;
 
-type Number = (ContainerNumber, DocumentNumber);
+type ContainerDocument = (ContainerNumber, DocumentNumber);
 
 /// Record keys by document number.
 #[derive(Debug)]
 pub(crate) struct KeyCache {
-    shards: Vec<Mutex<Cache<Number, Bytes, ByBytes, FixedState>>>,
+    shards: Vec<Mutex<Cache<ContainerDocument, Bytes, ByBytes, FixedState>>>,
     hasher: FixedState,
 }
 
 #[derive(Clone, Debug)]
 struct ByBytes;
 
-impl Weighter<Number, Bytes> for ByBytes {
-    fn weight(&self, _number: &Number, key: &Bytes) -> u64 {
+impl Weighter<ContainerDocument, Bytes> for ByBytes {
+    fn weight(&self, _number: &ContainerDocument, key: &Bytes) -> u64 {
         (key.len() + ENTRY_BYTES) as u64
     }
 }
@@ -68,7 +68,10 @@ impl KeyCache {
         self.shard(&number).insert(number, key);
     }
 
-    fn shard(&self, number: &Number) -> MutexGuard<'_, Cache<Number, Bytes, ByBytes, FixedState>> {
+    fn shard(
+        &self,
+        number: &ContainerDocument,
+    ) -> MutexGuard<'_, Cache<ContainerDocument, Bytes, ByBytes, FixedState>> {
         // The low bits are used by the cache itself.
         let [.., index] = self.hasher.hash_one(number).to_le_bytes();
         self.shards[usize::from(index) % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)

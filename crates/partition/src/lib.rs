@@ -37,7 +37,7 @@ mod view;
 mod writer;
 
 pub use audit::{AuditReport, AuditScope, AuditedPartition, ExpiryRule, Finding, audit, stray_containers};
-pub use budget::{STEPS_MAX, Step, StepBudget};
+pub use budget::{BudgetStep, STEPS_MAX, StepBudget};
 pub use cache::RecordCache;
 pub use carryover::Carryover;
 pub use checkpoint::{RescheduleCheckpoint, RescheduleProgress};

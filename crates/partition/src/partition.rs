@@ -2,7 +2,7 @@
 //!
 //! Writes are queued for the writer; reads use the published view. Knows nothing of other partitions.
 
-use crate::cache::{Probe, RecordCache};
+use crate::cache::{CacheProbe, RecordCache};
 use crate::carryover::Carryover;
 use crate::checkpoint::RescheduleCheckpoint;
 use crate::clock::PartitionClock;
@@ -167,8 +167,8 @@ impl PhysicalPartition {
         }
         let lane = self.published.load().lane.clone();
         // This batch comes after all batches of the lane; no more of them can be submitted.
-        let settled = self.environment.store.submit(&lane, Batch::default(), Durability::Sync).await;
-        match settled {
+        let resolved = self.environment.store.submit(&lane, Batch::default(), Durability::Sync).await;
+        match resolved {
             Err(
                 fault @ (CommitFault::Uncertain { .. } | CommitFault::Poisoned { .. } | CommitFault::Closed),
             ) => {
@@ -272,7 +272,7 @@ impl PhysicalPartition {
         let record_key = keyspace::document_key(self.spec.id.container, key, id.as_str().into());
         let cache = &self.environment.cache;
         let (record, lsn) = match cache.probe(&record_key) {
-            Probe::Hit(record) => {
+            CacheProbe::Hit(record) => {
                 let published = self.published.load();
                 if published.lane.is_rewound() || published.has_ended {
                     // The version may be lost. The writer will notice and clear the cache.
@@ -285,7 +285,7 @@ impl PhysicalPartition {
                 }
             }
             // The ticket is older than the view, as the cache requires.
-            Probe::Miss(leave) => {
+            CacheProbe::Miss(leave) => {
                 let view = self.view().await?;
                 let record = view.record(&record_key).await?;
                 if let Some(leave) = leave {

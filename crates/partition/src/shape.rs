@@ -1,8 +1,9 @@
 //! The part of a container's definition that a partition needs, and the current one.
 
-use crate::index::{ComputedReader, Rules};
+use crate::index::{ComputedReader, Rules, parse_computed};
 use arc_swap::{ArcSwap, Guard};
 use model::{ContainerDefinition, DefaultTtl, PartitionKeyDefinition, UniqueKeyPolicy};
+use plan::query::Query;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -28,6 +29,17 @@ pub struct ContainerShape {
 impl ContainerShape {
     /// The shape of a definition. `reader` parses the queries of its computed properties.
     pub fn new(definition: &ContainerDefinition, reader: ComputedReader) -> ContainerShape {
+        let queries = parse_computed(&definition.policies.computed, reader);
+        ContainerShape::with_queries(definition, &queries, reader)
+    }
+
+    /// The same, with the parsed queries of its computed properties.
+    pub fn with_queries(
+        definition: &ContainerDefinition,
+        queries: &[Option<Query>],
+        reader: ComputedReader,
+    ) -> ContainerShape {
+        let policies = &definition.policies;
         ContainerShape {
             change: 0,
             partition_key: definition.partition_key.clone(),
@@ -35,7 +47,7 @@ impl ContainerShape {
             is_expiry_pending: false,
             unique_keys: definition.unique_keys.clone(),
             history_seconds: None,
-            rules: Arc::new(Rules::of(&definition.policies.indexing, &definition.policies.computed, reader)),
+            rules: Arc::new(Rules::of(&policies.indexing, (&policies.computed, queries), reader)),
         }
     }
 

@@ -29,7 +29,7 @@ pub(crate) const RECORD_KEY_BYTES_MAX: usize = kv::KEY_BYTES_MAX - UNIQUE_CODE_B
 
 /// What is constant while a transaction is evaluated.
 #[derive(Clone, Copy)]
-pub(crate) struct Context<'a> {
+pub(crate) struct StagingContext<'a> {
     pub(crate) partition: PartitionId,
     pub(crate) shape: &'a ContainerShape,
     /// The earliest time of a new version. Its second decides what has expired.
@@ -50,7 +50,7 @@ pub(crate) enum RecordState {
 
 /// The rows, LSN and counters of one transaction.
 pub(crate) struct Staging<'a> {
-    pub(crate) context: Context<'a>,
+    pub(crate) context: StagingContext<'a>,
     state: &'a WriterState,
     pub(crate) logical_prefix: Bytes,
     effective_key: Bytes,
@@ -77,7 +77,7 @@ pub(crate) struct Accepted {
 }
 
 impl<'a> Staging<'a> {
-    pub(crate) fn new(context: Context<'a>, state: &'a WriterState, key: &LogicalKey) -> Staging<'a> {
+    pub(crate) fn new(context: StagingContext<'a>, state: &'a WriterState, key: &LogicalKey) -> Staging<'a> {
         let head = state.head.clone();
         let logical_prefix = keyspace::logical_prefix(context.partition.container, key);
         Staging {

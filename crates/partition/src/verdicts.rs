@@ -5,7 +5,7 @@ use crate::partition::{Executed, Unexecuted};
 use crate::writer::{Command, Reply};
 use kv::{DiskSpace, Store};
 use model::{Fault, Lsn, StorageFault, Work};
-use plan::{Mutation, Operation, StepFault, Transaction};
+use plan::{DocumentOperation, Mutation, StepFault, Transaction};
 use std::collections::VecDeque;
 
 /// A transaction that was evaluated and waits for its commit.
@@ -18,8 +18,8 @@ pub(crate) struct Decided {
 /// Whether a transaction can only free space.
 pub(crate) fn is_shrinking(transaction: &Transaction) -> bool {
     transaction.operations.iter().all(|operation| match operation {
-        Operation::Read { .. } => true,
-        Operation::Write(mutation) => match mutation {
+        DocumentOperation::Read { .. } => true,
+        DocumentOperation::Write(mutation) => match mutation {
             Mutation::Delete { .. } | Mutation::Expire { .. } => true,
             Mutation::Create { .. }
             | Mutation::Upsert { .. }

@@ -132,9 +132,9 @@ pub enum Mutation {
     },
 }
 
-/// A step of a transaction.
+/// An operation on one document, as a step of a transaction.
 #[derive(Clone, Debug)]
-pub enum Operation {
+pub enum DocumentOperation {
     /// Change a document.
     Write(Mutation),
     /// Read a document in the state after the previous steps.
@@ -152,7 +152,7 @@ pub struct Transaction {
     /// The logical partition.
     pub key: LogicalKey,
     /// The steps, in order.
-    pub operations: Vec<Operation>,
+    pub operations: Vec<DocumentOperation>,
     /// Which documents are returned.
     pub returned: Returned,
 }

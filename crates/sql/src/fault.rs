@@ -1,4 +1,4 @@
-//! Faults of query texts, with their place.
+//! Faults of query texts, with their span.
 //!
 //! A fault contains data. Its message here is for logs and for callers without texts of their own; codes and texts of a
 //! wire format belong to its API.
@@ -6,27 +6,27 @@
 use std::fmt;
 use thiserror::Error;
 
-/// A place in the text: offsets in UTF-16 units, the end exclusive.
+/// A span in the text: offsets in UTF-16 units, the end exclusive.
 ///
-/// The place is not part of the meaning: all places compare as equal, so that syntax trees compare by meaning.
+/// The span is not part of the meaning: all spans compare as equal, so that syntax trees compare by meaning.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Place {
+pub struct Span {
     /// First unit.
     pub start: u32,
     /// After the last unit.
     pub end: u32,
 }
 
-impl PartialEq for Place {
-    fn eq(&self, _: &Place) -> bool {
+impl PartialEq for Span {
+    fn eq(&self, _: &Span) -> bool {
         true
     }
 }
 
-impl Place {
-    /// From the start of this place to the end of the other.
-    pub fn to(self, other: Place) -> Place {
-        Place { start: self.start, end: other.end }
+impl Span {
+    /// From the start of this span to the end of the other.
+    pub fn to(self, other: Span) -> Span {
+        Span { start: self.start, end: other.end }
     }
 }
 
@@ -39,8 +39,8 @@ pub struct SqlFaults(pub Vec<SqlFault>);
 pub struct SqlFault {
     /// The kind, with its data.
     pub kind: FaultKind,
-    /// Its place in the text.
-    pub place: Place,
+    /// Its span in the text.
+    pub span: Span,
 }
 
 /// The kinds of faults.
@@ -286,9 +286,9 @@ impl Limit {
 
 impl fmt::Display for SqlFaults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, SqlFault { kind, place }) in self.0.iter().enumerate() {
+        for (index, SqlFault { kind, span }) in self.0.iter().enumerate() {
             let separator = if index > 0 { "; " } else { "" };
-            write!(f, "{separator}{kind} (at {} to {})", place.start, place.end)?;
+            write!(f, "{separator}{kind} (at {} to {})", span.start, span.end)?;
         }
         Ok(())
     }

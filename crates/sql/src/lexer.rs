@@ -4,18 +4,18 @@
 //! [`TokenKind::Invalid`] or an unclosed string. The parser reports it when it gets there, so that the first error in
 //! the text is the one reported.
 
-use crate::fault::Place;
+use crate::fault::Span;
 use crate::keyword::Keyword;
 use logos::Logos;
 
-/// A token with its text and its place.
+/// A token with its text and its span.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token<'text> {
     pub(crate) kind: TokenKind,
     /// Looked up once, because the parser checks it often.
     pub(crate) keyword: Option<Keyword>,
     pub(crate) text: &'text str,
-    pub(crate) place: Place,
+    pub(crate) span: Span,
 }
 
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,13 +114,13 @@ pub(crate) fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut offsets = Offsets { text, bytes: 0, units: 0 };
     for (kind, range) in TokenKind::lexer(text).spanned() {
         let kind = kind.unwrap_or(TokenKind::Invalid);
-        let place = Place { start: offsets.at(range.start), end: offsets.at(range.end) };
+        let span = Span { start: offsets.at(range.start), end: offsets.at(range.end) };
         let text = &text[range];
         let keyword = if kind == TokenKind::Word { Keyword::find(text) } else { None };
-        tokens.push(Token { kind, keyword, text, place });
+        tokens.push(Token { kind, keyword, text, span });
     }
     let end = offsets.at(text.len());
-    tokens.push(Token { kind: TokenKind::End, keyword: None, text: "", place: Place { start: end, end } });
+    tokens.push(Token { kind: TokenKind::End, keyword: None, text: "", span: Span { start: end, end } });
     tokens
 }
 
@@ -185,9 +185,9 @@ mod tests {
     }
 
     #[test]
-    fn places_count_utf16_units() {
+    fn spans_count_utf16_units() {
         let tokens = tokens("'é😀' x");
-        assert_eq!((tokens[0].place.start, tokens[0].place.end), (0, 5));
-        assert_eq!((tokens[1].place.start, tokens[1].place.end), (6, 7));
+        assert_eq!((tokens[0].span.start, tokens[0].span.end), (0, 5));
+        assert_eq!((tokens[1].span.start, tokens[1].span.end), (6, 7));
     }
 }

@@ -10,7 +10,7 @@
 //! | `parser` | text to tree, one file per clause |
 //! | `lower` | tree to plan: names, parameters, functions, the rules of grouping and ordering |
 //! | `print` | tree to text that parses to the same tree |
-//! | `fault` | faults with their place |
+//! | `fault` | faults with their span |
 //! | `limits` | the limits |
 
 pub mod ast;
@@ -24,7 +24,7 @@ mod parameters;
 mod parser;
 mod print;
 
-pub use fault::{ArgumentRange, CountClause, FaultKind, Limit, Place, RankBar, SqlFault, SqlFaults};
+pub use fault::{ArgumentRange, CountClause, FaultKind, Limit, RankBar, Span, SqlFault, SqlFaults};
 pub use lower::{aggregate_kind, holds_aggregate, name_of_source, output_names};
 pub use parameters::Parameters;
 

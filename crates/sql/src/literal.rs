@@ -1,6 +1,6 @@
 //! Literals: parsing and printing strings and numbers.
 
-use crate::ast::Number;
+use crate::ast::NumberLiteral;
 use std::fmt::Write;
 
 /// The string of a quoted token; `None` if an escape is invalid or is half a character.
@@ -50,10 +50,10 @@ fn read_unit(characters: &mut std::str::Chars<'_>) -> Option<u16> {
 /// The number of a token; `None` if it is out of the range of doubles.
 ///
 /// Integers are exact up to 64 bits.
-pub(crate) fn read_number(token: &str) -> Option<Number> {
+pub(crate) fn read_number(token: &str) -> Option<NumberLiteral> {
     if let Some(digits) = token.strip_prefix("0x").or_else(|| token.strip_prefix("0X")) {
-        return match i64::from_str_radix(digits, 16) {
-            Ok(integer) => Some(Number::Integer(integer)),
+        return match u64::from_str_radix(digits, 16) {
+            Ok(integer) => Some(unsigned(integer)),
             Err(_) => finite(
                 digits
                     .chars()
@@ -61,14 +61,18 @@ pub(crate) fn read_number(token: &str) -> Option<Number> {
             ),
         };
     }
-    match token.parse::<i64>() {
-        Ok(integer) => Some(Number::Integer(integer)),
+    match token.parse::<u64>() {
+        Ok(integer) => Some(unsigned(integer)),
         Err(_) => finite(token.parse().ok()?),
     }
 }
 
-fn finite(double: f64) -> Option<Number> {
-    double.is_finite().then_some(Number::Double(double))
+fn unsigned(integer: u64) -> NumberLiteral {
+    i64::try_from(integer).map_or(NumberLiteral::Unsigned(integer), NumberLiteral::Integer)
+}
+
+fn finite(double: f64) -> Option<NumberLiteral> {
+    double.is_finite().then_some(NumberLiteral::Double(double))
 }
 
 /// Writes a string in double quotes.
@@ -92,12 +96,15 @@ pub(crate) fn write_string(string: &str, out: &mut String) {
 }
 
 /// Writes a number so that it parses to the same kind of number.
-pub(crate) fn write_number(number: Number, out: &mut String) {
+pub(crate) fn write_number(number: NumberLiteral, out: &mut String) {
     match number {
-        Number::Integer(integer) => {
+        NumberLiteral::Integer(integer) => {
             write!(out, "{integer}").ok();
         }
-        Number::Double(double) => out.push_str(zmij::Buffer::new().format(double)),
+        NumberLiteral::Unsigned(integer) => {
+            write!(out, "{integer}").ok();
+        }
+        NumberLiteral::Double(double) => out.push_str(zmij::Buffer::new().format(double)),
     }
 }
 
@@ -116,12 +123,16 @@ mod tests {
 
     #[test]
     fn numbers() {
-        assert_eq!(read_number("0x1F"), Some(Number::Integer(31)));
-        assert_eq!(read_number("9223372036854775807"), Some(Number::Integer(i64::MAX)));
-        assert_eq!(read_number("9223372036854775808"), Some(Number::Double(9_223_372_036_854_775_808.0)));
-        assert_eq!(read_number("0xFFFFFFFFFFFFFFFF"), Some(Number::Double(18_446_744_073_709_551_615.0)));
-        assert_eq!(read_number("1."), Some(Number::Double(1.0)));
-        assert_eq!(read_number(".5"), Some(Number::Double(0.5)));
+        assert_eq!(read_number("0x1F"), Some(NumberLiteral::Integer(31)));
+        assert_eq!(read_number("9223372036854775807"), Some(NumberLiteral::Integer(i64::MAX)));
+        assert_eq!(read_number("9223372036854775808"), Some(NumberLiteral::Unsigned(1 << 63)));
+        assert_eq!(read_number("0xFFFFFFFFFFFFFFFF"), Some(NumberLiteral::Unsigned(u64::MAX)));
+        assert_eq!(
+            read_number("18446744073709551616"),
+            Some(NumberLiteral::Double(18_446_744_073_709_551_616.0))
+        );
+        assert_eq!(read_number("1."), Some(NumberLiteral::Double(1.0)));
+        assert_eq!(read_number(".5"), Some(NumberLiteral::Double(0.5)));
         assert_eq!(read_number("1e999"), None);
         assert_eq!(read_number(&format!("0x{}", "F".repeat(400))), None);
     }

@@ -4,8 +4,8 @@
 //! its own line. Letter case, spacing and comments of the original are lost.
 
 use crate::ast::{
-    Collection, Count, CountValue, Expression, ExpressionKind, Number, OrderBy, Query, SelectList, Source,
-    Step,
+    Collection, Count, CountValue, Expression, ExpressionKind, NumberLiteral, OrderBy, Query, SelectList,
+    Source, Step,
 };
 use crate::keyword::Keyword;
 use crate::literal::{write_number, write_string};
@@ -97,17 +97,24 @@ impl Printer {
                 printer.expression(&item.expression);
                 if let Some(alias) = &item.alias {
                     printer.put(" AS ");
-                    printer.put(alias);
+                    printer.alias(alias);
                 }
             }),
         }
     }
 
+    /// An alias that is not a name was written in quotes.
+    fn alias(&mut self, alias: &str) {
+        if is_plain(alias) { self.put(alias) } else { write_string(alias, &mut self.out) }
+    }
+
     fn count(&mut self, count: &Count) {
         match &count.value {
             // A count is printed as an integer, even if it is too large to be exact.
-            CountValue::Number(Number::Double(double)) => self.put(&format!("{double:.0}")),
-            CountValue::Number(number @ Number::Integer(_)) => write_number(*number, &mut self.out),
+            CountValue::Number(NumberLiteral::Double(double)) => self.put(&format!("{double:.0}")),
+            CountValue::Number(number @ (NumberLiteral::Integer(_) | NumberLiteral::Unsigned(_))) => {
+                write_number(*number, &mut self.out)
+            }
             CountValue::Parameter(name) => self.put(name),
         }
     }

@@ -56,6 +56,12 @@ impl Decimal128 {
         Some(Decimal128(bits.to_le_bytes()))
     }
 
+    /// An integer, exactly.
+    pub fn from_u64(integer: u64) -> Decimal128 {
+        let bits = (u128::from(EXPONENT_MIN.unsigned_abs()) << 113) | u128::from(integer);
+        Decimal128(bits.to_le_bytes())
+    }
+
     /// Decodes the bits.
     pub fn parts(self) -> DecimalParts {
         let bits = u128::from_le_bytes(self.0);
@@ -88,8 +94,17 @@ impl Decimal128 {
         }
     }
 
-    /// The value as an integer, if it is one and fits.
+    /// The value as a signed integer, if it is one and fits.
     pub(crate) fn to_i64_exact(self) -> Option<i64> {
+        i64::try_from(self.to_integer()?).ok()
+    }
+
+    /// The value as an unsigned integer, if it is one and fits.
+    pub fn to_u64_exact(self) -> Option<u64> {
+        u64::try_from(self.to_integer()?).ok()
+    }
+
+    fn to_integer(self) -> Option<i128> {
         let DecimalParts::Finite { negative, mut coefficient, mut exponent } = self.parts() else {
             return None;
         };
@@ -102,7 +117,7 @@ impl Decimal128 {
         }
         let scale = 10u128.checked_pow(u32::try_from(exponent).ok()?)?;
         let magnitude = i128::try_from(coefficient.checked_mul(scale)?).ok()?;
-        i64::try_from(if negative { -magnitude } else { magnitude }).ok()
+        Some(if negative { -magnitude } else { magnitude })
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::slice;
 
-use crate::format::{self, Entries, Frame, Tag};
+use crate::format::{self, ContainerFrame, Entries, Tag};
 use crate::{Decimal128, DecimalParts, Value, ValueRef};
 
 /// A value decoded one level: scalars as they are, containers as iterators.
@@ -27,12 +27,12 @@ pub enum Decoded<'a> {
 
 impl Decoded<'_> {
     /// The number, if this is one of the four numeric kinds.
-    pub(crate) fn number(&self) -> Option<Number> {
+    pub(crate) fn number(&self) -> Option<DecodedNumber> {
         match self {
-            Decoded::Int32(value) => Some(Number::Integer(i64::from(*value))),
-            Decoded::Int64(value) => Some(Number::Integer(*value)),
-            Decoded::Double(value) => Some(Number::Double(*value)),
-            Decoded::Decimal(value) => Some(Number::Decimal(*value)),
+            Decoded::Int32(value) => Some(DecodedNumber::Integer(i64::from(*value))),
+            Decoded::Int64(value) => Some(DecodedNumber::Integer(*value)),
+            Decoded::Double(value) => Some(DecodedNumber::Double(*value)),
+            Decoded::Decimal(value) => Some(DecodedNumber::Decimal(*value)),
             Decoded::Null
             | Decoded::Bool(_)
             | Decoded::String(_)
@@ -66,8 +66,8 @@ pub(crate) fn decode_bytes(bytes: &[u8]) -> Option<Decoded<'_>> {
             let (subtype, bytes) = payload.split_first()?;
             Decoded::Binary { subtype: *subtype, bytes }
         }
-        Tag::Array(_) => Decoded::Array(Elements::encoded(Some(Frame::array(bytes)?))),
-        Tag::Object(_) => Decoded::Object(Members::encoded(Some(Frame::object(bytes)?))),
+        Tag::Array(_) => Decoded::Array(Elements::encoded(Some(ContainerFrame::array(bytes)?))),
+        Tag::Object(_) => Decoded::Object(Members::encoded(Some(ContainerFrame::object(bytes)?))),
     })
 }
 
@@ -120,7 +120,7 @@ enum MembersSource<'a> {
 impl<'a> Members<'a> {
     /// Members of an encoded object; none without a frame.
     #[inline]
-    pub(crate) fn encoded(frame: Option<Frame<'a>>) -> Members<'a> {
+    pub(crate) fn encoded(frame: Option<ContainerFrame<'a>>) -> Members<'a> {
         frame.map_or(Members::tree(&[]), |frame| Members { source: MembersSource::Encoded(frame.entries()) })
     }
 
@@ -168,7 +168,7 @@ enum ElementsSource<'a> {
 impl<'a> Elements<'a> {
     /// Elements of an encoded array; none without a frame.
     #[inline]
-    pub(crate) fn encoded(frame: Option<Frame<'a>>) -> Elements<'a> {
+    pub(crate) fn encoded(frame: Option<ContainerFrame<'a>>) -> Elements<'a> {
         frame.map_or(Elements::tree(&[]), |frame| Elements {
             source: ElementsSource::Encoded(frame.entries()),
         })
@@ -193,18 +193,18 @@ impl<'a> Iterator for Elements<'a> {
 
 /// A number of any numeric kind.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Number {
+pub(crate) enum DecodedNumber {
     Integer(i64),
     Double(f64),
     Decimal(Decimal128),
 }
 
-impl Number {
+impl DecodedNumber {
     pub(crate) fn is_nan(self) -> bool {
         match self {
-            Number::Integer(_) => false,
-            Number::Double(value) => value.is_nan(),
-            Number::Decimal(value) => value.parts() == DecimalParts::NaN,
+            DecodedNumber::Integer(_) => false,
+            DecodedNumber::Double(value) => value.is_nan(),
+            DecodedNumber::Decimal(value) => value.parts() == DecimalParts::NaN,
         }
     }
 }

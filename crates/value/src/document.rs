@@ -9,8 +9,8 @@ use thiserror::Error;
 
 use crate::binary_json;
 use crate::decoded::decode_bytes;
-use crate::encode::{Container, EncodeError, Encoder};
-use crate::format::Frame;
+use crate::encode::{ContainerKind, EncodeError, ValueEncoder};
+use crate::format::ContainerFrame;
 use crate::json::{read, write};
 use crate::{Decoded, JSON_DEPTH_MAX, JsonError, Kind, PropertyPath, Value, ValueRef};
 
@@ -79,7 +79,7 @@ impl Document {
         if value.kind() != Kind::Object {
             return Err(DocumentError::NotAnObject { kind: value.kind() });
         }
-        let mut encoder = Encoder::with_capacity(value.encoded_bytes().map_or(256, <[u8]>::len));
+        let mut encoder = ValueEncoder::with_capacity(value.encoded_bytes().map_or(256, <[u8]>::len));
         encoder.value(value, JSON_DEPTH_MAX)?;
         Ok(Document { bytes: Bytes::from(encoder.into_bytes()) })
     }
@@ -90,7 +90,7 @@ impl Document {
     /// null value, never as a panic; callers without a checksum over the bytes should also call
     /// [`validate`](Self::validate).
     pub fn from_stored(bytes: Bytes) -> Result<Document, Damaged> {
-        match Frame::object(&bytes) {
+        match ContainerFrame::object(&bytes) {
             Some(frame) if frame.is_filled() => Ok(Document { bytes }),
             Some(_) | None => Err(Damaged),
         }
@@ -180,7 +180,7 @@ impl fmt::Debug for Document {
 
 /// Builds a document member by member.
 pub(crate) struct DocumentBuilder {
-    encoder: Encoder,
+    encoder: ValueEncoder,
     error: Option<DocumentError>,
 }
 
@@ -191,8 +191,8 @@ impl DocumentBuilder {
     }
 
     fn with_capacity(size: usize) -> DocumentBuilder {
-        let mut encoder = Encoder::with_capacity(size);
-        encoder.begin(Container::Object);
+        let mut encoder = ValueEncoder::with_capacity(size);
+        encoder.begin(ContainerKind::Object);
         DocumentBuilder { encoder, error: None }
     }
 
@@ -247,12 +247,12 @@ fn validate(value: &[u8], levels_left: usize) -> Option<()> {
         | Decoded::Guid(_)
         | Decoded::ObjectId(_) => Some(()),
         Decoded::Array(_) => {
-            let frame = Frame::array(value).filter(Frame::is_filled)?;
+            let frame = ContainerFrame::array(value).filter(ContainerFrame::is_filled)?;
             let levels_left = levels_left.checked_sub(1)?;
             (0..frame.count()).try_for_each(|index| validate(frame.entry(index)?, levels_left))
         }
         Decoded::Object(_) => {
-            let frame = Frame::object(value).filter(Frame::is_filled)?;
+            let frame = ContainerFrame::object(value).filter(ContainerFrame::is_filled)?;
             let levels_left = levels_left.checked_sub(1)?;
             (0..frame.count()).try_for_each(|index| validate(frame.checked_member(index)?, levels_left))
         }

@@ -27,14 +27,14 @@ impl From<TooLarge> for EncodeError {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Container {
+pub(crate) enum ContainerKind {
     Array,
     Object,
 }
 
 /// A container that has not ended yet.
 struct Open {
-    container: Container,
+    container: ContainerKind,
     /// Position of its tag in `out`.
     tag_position: usize,
     /// Index of its first entry in the list shared by all open containers.
@@ -43,7 +43,7 @@ struct Open {
 
 /// An entry of an open container.
 #[derive(Clone, Copy)]
-struct Entry {
+struct OpenEntry {
     /// Position in `out`.
     start: usize,
     /// Hash of the name; zero in arrays.
@@ -51,16 +51,16 @@ struct Entry {
 }
 
 /// Writes one value and its content.
-pub(crate) struct Encoder {
+pub(crate) struct ValueEncoder {
     out: Vec<u8>,
     open: Vec<Open>,
-    entries: Vec<Entry>,
+    entries: Vec<OpenEntry>,
 }
 
-impl Encoder {
+impl ValueEncoder {
     /// Creates an encoder with a capacity of about `size` bytes.
-    pub(crate) fn with_capacity(size: usize) -> Encoder {
-        Encoder {
+    pub(crate) fn with_capacity(size: usize) -> ValueEncoder {
+        ValueEncoder {
             out: Vec::with_capacity(size),
             open: Vec::with_capacity(8),
             entries: Vec::with_capacity(64),
@@ -79,14 +79,14 @@ impl Encoder {
 
     /// The container of the next value.
     #[inline]
-    pub(crate) fn innermost(&self) -> Option<Container> {
+    pub(crate) fn innermost(&self) -> Option<ContainerKind> {
         self.open.last().map(|open| open.container)
     }
 
     /// Begins a member of the innermost object; its value must follow.
     #[inline]
     pub(crate) fn name(&mut self, name: &str) {
-        self.entries.push(Entry { start: self.out.len(), hash: format::name_hash(name.as_bytes()) });
+        self.entries.push(OpenEntry { start: self.out.len(), hash: format::name_hash(name.as_bytes()) });
         format::write_name(name, &mut self.out);
     }
 
@@ -149,7 +149,7 @@ impl Encoder {
         self.out.extend_from_slice(value);
     }
 
-    fn decimal(&mut self, value: Decimal128) {
+    pub(crate) fn decimal(&mut self, value: Decimal128) {
         self.tag(Tag::Decimal);
         self.out.extend_from_slice(&value.0);
     }
@@ -162,11 +162,11 @@ impl Encoder {
 
     /// Begins an array or object; its entries follow, then [`end`](Self::end).
     #[inline]
-    pub(crate) fn begin(&mut self, container: Container) {
+    pub(crate) fn begin(&mut self, container: ContainerKind) {
         // The width is not known yet; `end` writes the final tag.
         let tag = match container {
-            Container::Array => Tag::Array(Width::One),
-            Container::Object => Tag::Object(Width::One),
+            ContainerKind::Array => Tag::Array(Width::One),
+            ContainerKind::Object => Tag::Object(Width::One),
         };
         self.tag(tag);
         let tag_position = self.out.len() - 1;
@@ -179,18 +179,18 @@ impl Encoder {
             return Ok(());
         };
         let body_start = open.tag_position + 1;
-        if open.container == Container::Object && self.has_repeated_name(open.entries_first) {
+        if open.container == ContainerKind::Object && self.has_repeated_name(open.entries_first) {
             self.merge_repeated_names(open.entries_first, body_start);
         }
         let body_end = self.out.len();
         let width = Width::for_body(body_end - body_start).ok_or(TooLarge)?;
         let tag = match open.container {
-            Container::Array => Tag::Array(width),
-            Container::Object => Tag::Object(width),
+            ContainerKind::Array => Tag::Array(width),
+            ContainerKind::Object => Tag::Object(width),
         };
         self.out[open.tag_position] = tag.to_byte();
         let entries = &self.entries[open.entries_first..];
-        if open.container == Container::Object {
+        if open.container == ContainerKind::Object {
             self.out.extend(entries.iter().map(|entry| entry.hash));
         }
         // An entry ends where the next begins, the last one with the body; an empty container has no ends.
@@ -217,7 +217,7 @@ impl Encoder {
             Decoded::ObjectId(value) => self.fixed(Tag::ObjectId, &value),
             Decoded::Array(elements) => {
                 let levels_left = levels_left.checked_sub(1).ok_or(EncodeError::TooDeep)?;
-                self.begin(Container::Array);
+                self.begin(ContainerKind::Array);
                 for element in elements {
                     self.value(element, levels_left)?;
                 }
@@ -225,7 +225,7 @@ impl Encoder {
             }
             Decoded::Object(members) => {
                 let levels_left = levels_left.checked_sub(1).ok_or(EncodeError::TooDeep)?;
-                self.begin(Container::Object);
+                self.begin(ContainerKind::Object);
                 for (name, member) in members {
                     self.name(name);
                     self.value(member, levels_left)?;
@@ -245,8 +245,8 @@ impl Encoder {
     /// Records the start of an element. A member was begun by its name.
     #[inline]
     fn begin_value(&mut self) {
-        if self.innermost() == Some(Container::Array) {
-            self.entries.push(Entry { start: self.out.len(), hash: 0 });
+        if self.innermost() == Some(ContainerKind::Array) {
+            self.entries.push(OpenEntry { start: self.out.len(), hash: 0 });
         }
     }
 
@@ -268,7 +268,7 @@ impl Encoder {
     }
 
     /// The name of an entry of the innermost object.
-    fn entry_name(&self, entry: Entry) -> &[u8] {
+    fn entry_name(&self, entry: OpenEntry) -> &[u8] {
         self.out.get(entry.start..).and_then(format::split_member).map_or(&[], |(name, _)| name)
     }
 
@@ -279,7 +279,7 @@ impl Encoder {
         }
         if entries.len() <= PAIRWISE_MEMBERS_MAX {
             return entries.iter().enumerate().any(|(index, entry)| {
-                let is_same = |earlier: &Entry| {
+                let is_same = |earlier: &OpenEntry| {
                     earlier.hash == entry.hash && self.entry_name(*earlier) == self.entry_name(*entry)
                 };
                 entries[..index].iter().any(is_same)
@@ -301,7 +301,7 @@ impl Encoder {
             .zip(ends)
             .map(|(entry, end)| (*entry, &old_body[entry.start - body_start..end]));
         let mut places = std::collections::HashMap::new();
-        let mut kept: Vec<(Entry, &[u8])> = Vec::with_capacity(old_entries.len());
+        let mut kept: Vec<(OpenEntry, &[u8])> = Vec::with_capacity(old_entries.len());
         for (entry, member) in members {
             let name = format::split_member(member).map(|(name, _)| name);
             let place = *places.entry(name).or_insert(kept.len());
@@ -311,14 +311,14 @@ impl Encoder {
             }
         }
         for (entry, member) in kept {
-            self.entries.push(Entry { start: self.out.len(), hash: entry.hash });
+            self.entries.push(OpenEntry { start: self.out.len(), hash: entry.hash });
             self.out.extend_from_slice(member);
         }
     }
 }
 
 /// Whether two entries have equal hashes; otherwise no name is repeated.
-fn has_repeated_hash(entries: &[Entry]) -> bool {
+fn has_repeated_hash(entries: &[OpenEntry]) -> bool {
     let mut seen = [0u64; 4];
     entries.iter().any(|entry| {
         let (word, bit) = (usize::from(entry.hash >> 6), 1u64 << (entry.hash & 63));

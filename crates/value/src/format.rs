@@ -196,7 +196,7 @@ pub(crate) fn name_hash(name: &[u8]) -> u8 {
 
 /// A container split into body and table.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Frame<'a> {
+pub(crate) struct ContainerFrame<'a> {
     body: &'a [u8],
     /// One byte per member; empty for arrays.
     hashes: &'a [u8],
@@ -205,34 +205,34 @@ pub(crate) struct Frame<'a> {
     count: usize,
 }
 
-impl<'a> Frame<'a> {
+impl<'a> ContainerFrame<'a> {
     /// Splits an encoded array.
     #[inline]
-    pub(crate) fn array(value: &'a [u8]) -> Option<Frame<'a>> {
+    pub(crate) fn array(value: &'a [u8]) -> Option<ContainerFrame<'a>> {
         let Tag::Array(width) = Tag::from_byte(*value.first()?)? else {
             return None;
         };
-        Frame::cut(value, width, 0)
+        ContainerFrame::cut(value, width, 0)
     }
 
     /// Splits an encoded object.
     #[inline]
-    pub(crate) fn object(value: &'a [u8]) -> Option<Frame<'a>> {
+    pub(crate) fn object(value: &'a [u8]) -> Option<ContainerFrame<'a>> {
         let Tag::Object(width) = Tag::from_byte(*value.first()?)? else {
             return None;
         };
-        Frame::cut(value, width, 1)
+        ContainerFrame::cut(value, width, 1)
     }
 
     #[inline]
-    fn cut(value: &'a [u8], width: Width, hash_size: usize) -> Option<Frame<'a>> {
+    fn cut(value: &'a [u8], width: Width, hash_size: usize) -> Option<ContainerFrame<'a>> {
         let rest = value.get(1..)?;
         let (rest, count) = rest.split_at_checked(rest.len().checked_sub(width.size())?)?;
         let count = width.read(count, 0)?;
         let (rest, ends) =
             rest.split_at_checked(rest.len().checked_sub(count.checked_mul(width.size())?)?)?;
         let (body, hashes) = rest.split_at_checked(rest.len().checked_sub(count.checked_mul(hash_size)?)?)?;
-        Some(Frame { body, hashes, ends, width, count })
+        Some(ContainerFrame { body, hashes, ends, width, count })
     }
 
     #[inline]
@@ -292,7 +292,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The remaining entries of a container; see [`Frame::entries`].
+/// The remaining entries of a container; see [`ContainerFrame::entries`].
 #[derive(Debug, Clone)]
 pub(crate) struct Entries<'a> {
     body: &'a [u8],

@@ -25,7 +25,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::decoded::Number;
+use crate::decoded::DecodedNumber;
 use crate::numbercode::{complement, decode_number, encode_number};
 use crate::order::sorted_members;
 use crate::{Damaged, Decoded, Kind, Value, ValueRef, WALK_DEPTH_MAX};
@@ -132,10 +132,10 @@ fn encode_nested(value: ValueRef<'_>, levels_left: usize, out: &mut Vec<u8>) {
     match value.decode_within(levels_left) {
         Decoded::Null => out.push(NULL),
         Decoded::Bool(value) => out.push(if value { TRUE } else { FALSE }),
-        Decoded::Int32(value) => encode_any_number(Number::Integer(i64::from(value)), out),
-        Decoded::Int64(value) => encode_any_number(Number::Integer(value), out),
-        Decoded::Double(value) => encode_any_number(Number::Double(value), out),
-        Decoded::Decimal(value) => encode_any_number(Number::Decimal(value), out),
+        Decoded::Int32(value) => encode_any_number(DecodedNumber::Integer(i64::from(value)), out),
+        Decoded::Int64(value) => encode_any_number(DecodedNumber::Integer(value), out),
+        Decoded::Double(value) => encode_any_number(DecodedNumber::Double(value), out),
+        Decoded::Decimal(value) => encode_any_number(DecodedNumber::Decimal(value), out),
         Decoded::String(value) => encode_string(value, out),
         Decoded::Date(value) => {
             out.push(DATE);
@@ -171,7 +171,7 @@ fn encode_nested(value: ValueRef<'_>, levels_left: usize, out: &mut Vec<u8>) {
     }
 }
 
-fn encode_any_number(number: Number, out: &mut Vec<u8>) {
+fn encode_any_number(number: DecodedNumber, out: &mut Vec<u8>) {
     if number.is_nan() {
         return out.push(NAN);
     }

@@ -15,7 +15,7 @@
 
 use std::cmp::Ordering;
 
-use crate::decoded::{Number, double_to_i64_exact};
+use crate::decoded::{DecodedNumber, double_to_i64_exact};
 use crate::{Damaged, Decimal128, DecimalParts, Value};
 
 const EXACT: u8 = 0;
@@ -31,11 +31,11 @@ const DIGIT_PAIRS_MAX: usize = 17;
 const DOUBLE_DIGITS_MAX: usize = 766;
 
 /// Appends the code of a number that is not NaN.
-pub(crate) fn encode_number(number: Number, out: &mut Vec<u8>) {
+pub(crate) fn encode_number(number: DecodedNumber, out: &mut Vec<u8>) {
     match number {
-        Number::Integer(integer) => encode_integer(integer, out),
-        Number::Double(double) => encode_floor(double, EXACT, out),
-        Number::Decimal(decimal) => encode_decimal(decimal, out),
+        DecodedNumber::Integer(integer) => encode_integer(integer, out),
+        DecodedNumber::Double(double) => encode_floor(double, EXACT, out),
+        DecodedNumber::Decimal(decimal) => encode_decimal(decimal, out),
     }
 }
 
@@ -144,6 +144,8 @@ fn decode_tail(tail: &[u8], negative: bool) -> Result<(Value, &[u8]), Damaged> {
         exponent += 1;
     }
     let decimal = decimal_with_exponent(negative, coefficient, exponent).ok_or(Damaged)?;
+    // Integers have one form, whatever zeros their digits end with.
+    let decimal = decimal.to_u64_exact().map_or(decimal, Decimal128::from_u64);
     let value = decimal.to_i64_exact().map_or(Value::Decimal(decimal), Value::Int64);
     Ok((value, rest.get(1..).unwrap_or_default()))
 }
@@ -213,20 +215,20 @@ pub(crate) fn complement(bytes: &mut [u8]) {
 mod tests {
     use super::*;
 
-    fn code(number: Number) -> Vec<u8> {
+    fn code(number: DecodedNumber) -> Vec<u8> {
         let mut out = Vec::new();
         encode_number(number, &mut out);
         out
     }
 
-    fn decimal(negative: bool, coefficient: u128, exponent: i32) -> Number {
-        Number::Decimal(Decimal128::from_parts(negative, coefficient, exponent).unwrap())
+    fn decimal(negative: bool, coefficient: u128, exponent: i32) -> DecodedNumber {
+        DecodedNumber::Decimal(Decimal128::from_parts(negative, coefficient, exponent).unwrap())
     }
 
     /// Numbers in ascending order, each with all its representations.
-    fn ladder() -> Vec<Vec<Number>> {
+    fn ladder() -> Vec<Vec<DecodedNumber>> {
         let largest_digits = 9_999_999_999_999_999_999_999_999_999_999_999;
-        let (double, integer) = (Number::Double, Number::Integer);
+        let (double, integer) = (DecodedNumber::Double, DecodedNumber::Integer);
         vec![
             vec![double(f64::NEG_INFINITY)],
             vec![decimal(true, largest_digits, 6111)],

@@ -4,7 +4,7 @@
 
 use std::cmp::Ordering;
 
-use crate::decoded::Number;
+use crate::decoded::DecodedNumber;
 use crate::numbercode::encode_number;
 use crate::{Decoded, Members, ValueRef, WALK_DEPTH_MAX};
 
@@ -92,18 +92,24 @@ fn compare_sequences<T>(
     }
 }
 
-fn compare_numbers(left: Number, right: Number) -> Ordering {
+fn compare_numbers(left: DecodedNumber, right: DecodedNumber) -> Ordering {
     match (left.is_nan(), right.is_nan()) {
         (false, false) => {}
         (left_nan, right_nan) => return right_nan.cmp(&left_nan),
     }
     match (left, right) {
-        (Number::Integer(left), Number::Integer(right)) => left.cmp(&right),
-        (Number::Double(left), Number::Double(right)) => left.partial_cmp(&right).unwrap_or(Ordering::Equal),
-        (Number::Integer(left), Number::Double(right)) => compare_integer_with_double(left, right),
-        (Number::Double(left), Number::Integer(right)) => compare_integer_with_double(right, left).reverse(),
+        (DecodedNumber::Integer(left), DecodedNumber::Integer(right)) => left.cmp(&right),
+        (DecodedNumber::Double(left), DecodedNumber::Double(right)) => {
+            left.partial_cmp(&right).unwrap_or(Ordering::Equal)
+        }
+        (DecodedNumber::Integer(left), DecodedNumber::Double(right)) => {
+            compare_integer_with_double(left, right)
+        }
+        (DecodedNumber::Double(left), DecodedNumber::Integer(right)) => {
+            compare_integer_with_double(right, left).reverse()
+        }
         // Decimals are rare, so they are compared by their codes.
-        (Number::Decimal(_), _) | (_, Number::Decimal(_)) => {
+        (DecodedNumber::Decimal(_), _) | (_, DecodedNumber::Decimal(_)) => {
             let mut codes = [Vec::new(), Vec::new()];
             encode_number(left, &mut codes[0]);
             encode_number(right, &mut codes[1]);

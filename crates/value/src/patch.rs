@@ -13,7 +13,7 @@
 
 use thiserror::Error;
 
-use crate::decoded::Number;
+use crate::decoded::DecodedNumber;
 use crate::{Document, DocumentError, JSON_DEPTH_MAX, Kind, Pointer, Value, ValueRef};
 
 /// Most operations of one patch; checked by the API.
@@ -195,7 +195,7 @@ fn increment(root: &mut Value, path: &Pointer, by: &Value) -> Result<(), PatchCa
 /// Integers add up to a 64-bit integer if it fits, everything else to a double.
 fn sum(value: &Value, by: &Value) -> Result<Value, PatchCause> {
     let number = |value: &Value| ValueRef::from(value).number().ok_or(PatchCause::NotANumber);
-    if let (Number::Integer(value), Number::Integer(by)) = (number(value)?, number(by)?)
+    if let (DecodedNumber::Integer(value), DecodedNumber::Integer(by)) = (number(value)?, number(by)?)
         && let Some(sum) = value.checked_add(by)
     {
         return Ok(Value::Int64(sum));

@@ -11,19 +11,19 @@ use crate::{ValueRef, format};
 /// A path from the root of a document to a property, at least one name long.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PropertyPath {
-    segments: Vec<Segment>,
+    segments: Vec<PathSegment>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Segment {
+struct PathSegment {
     name: Box<str>,
     /// Stored so that a lookup need not compute it.
     hash: u8,
 }
 
-impl Segment {
-    fn new(name: &str) -> Segment {
-        Segment { name: name.into(), hash: format::name_hash(name.as_bytes()) }
+impl PathSegment {
+    fn new(name: &str) -> PathSegment {
+        PathSegment { name: name.into(), hash: format::name_hash(name.as_bytes()) }
     }
 }
 
@@ -75,7 +75,7 @@ impl PropertyPath {
                 Some(quote @ ('"' | '\'')) => read_quoted(&after_slash[1..], quote, offset + 2)?,
                 Some(_) | None => read_plain(after_slash, offset + 1)?,
             };
-            segments.push(Segment::new(&name));
+            segments.push(PathSegment::new(&name));
             rest = after_name;
             if rest.is_empty() {
                 return Ok(PropertyPath { segments });
@@ -85,7 +85,7 @@ impl PropertyPath {
 
     /// A path of unescaped names; `None` if there are none.
     pub fn from_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<PropertyPath> {
-        let segments: Vec<Segment> = names.into_iter().map(Segment::new).collect();
+        let segments: Vec<PathSegment> = names.into_iter().map(PathSegment::new).collect();
         (!segments.is_empty()).then_some(PropertyPath { segments })
     }
 

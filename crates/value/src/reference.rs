@@ -6,19 +6,19 @@
 
 use std::fmt;
 
-use crate::decoded::{Number, decode_bytes, decode_tree, double_to_i64_exact};
-use crate::format::{self, Frame, Tag};
+use crate::decoded::{DecodedNumber, decode_bytes, decode_tree, double_to_i64_exact};
+use crate::format::{self, ContainerFrame, Tag};
 use crate::json::write;
 use crate::{Decoded, Elements, Kind, Members, Value, WALK_DEPTH_MAX};
 
 /// A borrowed value.
 #[derive(Clone, Copy)]
 pub struct ValueRef<'a> {
-    source: Source<'a>,
+    source: Representation<'a>,
 }
 
 #[derive(Clone, Copy)]
-enum Source<'a> {
+enum Representation<'a> {
     /// Exactly the bytes of one encoded value.
     Encoded(&'a [u8]),
     Tree(&'a Value),
@@ -26,25 +26,25 @@ enum Source<'a> {
 
 impl<'a> ValueRef<'a> {
     pub(crate) fn encoded(bytes: &'a [u8]) -> ValueRef<'a> {
-        ValueRef { source: Source::Encoded(bytes) }
+        ValueRef { source: Representation::Encoded(bytes) }
     }
 
     pub(crate) fn tree(value: &'a Value) -> ValueRef<'a> {
-        ValueRef { source: Source::Tree(value) }
+        ValueRef { source: Representation::Tree(value) }
     }
 
     /// The encoded bytes, if this value is encoded.
     pub(crate) fn encoded_bytes(self) -> Option<&'a [u8]> {
         match self.source {
-            Source::Encoded(bytes) => Some(bytes),
-            Source::Tree(_) => None,
+            Representation::Encoded(bytes) => Some(bytes),
+            Representation::Tree(_) => None,
         }
     }
 
     /// Kind of the value.
     pub fn kind(self) -> Kind {
         match self.source {
-            Source::Encoded(bytes) => match bytes.first().and_then(|byte| Tag::from_byte(*byte)) {
+            Representation::Encoded(bytes) => match bytes.first().and_then(|byte| Tag::from_byte(*byte)) {
                 None | Some(Tag::Null) => Kind::Null,
                 Some(Tag::False | Tag::True) => Kind::Bool,
                 Some(Tag::Int32) => Kind::Int32,
@@ -59,7 +59,7 @@ impl<'a> ValueRef<'a> {
                 Some(Tag::Array(_)) => Kind::Array,
                 Some(Tag::Object(_)) => Kind::Object,
             },
-            Source::Tree(value) => match value {
+            Representation::Tree(value) => match value {
                 Value::Null => Kind::Null,
                 Value::Bool(_) => Kind::Bool,
                 Value::Int32(_) => Kind::Int32,
@@ -81,8 +81,8 @@ impl<'a> ValueRef<'a> {
     #[inline]
     pub fn decode(self) -> Decoded<'a> {
         match self.source {
-            Source::Encoded(bytes) => decode_bytes(bytes).unwrap_or(Decoded::Null),
-            Source::Tree(value) => decode_tree(value),
+            Representation::Encoded(bytes) => decode_bytes(bytes).unwrap_or(Decoded::Null),
+            Representation::Tree(value) => decode_tree(value),
         }
     }
 
@@ -105,37 +105,39 @@ impl<'a> ValueRef<'a> {
     #[inline]
     pub(crate) fn text_bytes(self) -> Option<&'a [u8]> {
         match self.source {
-            Source::Encoded([tag, text @ ..]) if *tag == Tag::String.to_byte() => Some(text),
-            Source::Tree(Value::String(text)) => Some(text.as_bytes()),
-            Source::Encoded(_) | Source::Tree(_) => None,
+            Representation::Encoded([tag, text @ ..]) if *tag == Tag::String.to_byte() => Some(text),
+            Representation::Tree(Value::String(text)) => Some(text.as_bytes()),
+            Representation::Encoded(_) | Representation::Tree(_) => None,
         }
     }
 
     /// The text, if this is a string.
     pub fn as_str(self) -> Option<&'a str> {
         match self.source {
-            Source::Encoded([tag, text @ ..]) if *tag == Tag::String.to_byte() => str::from_utf8(text).ok(),
-            Source::Tree(Value::String(text)) => Some(text),
-            Source::Encoded(_) | Source::Tree(_) => None,
+            Representation::Encoded([tag, text @ ..]) if *tag == Tag::String.to_byte() => {
+                str::from_utf8(text).ok()
+            }
+            Representation::Tree(Value::String(text)) => Some(text),
+            Representation::Encoded(_) | Representation::Tree(_) => None,
         }
     }
 
     /// The boolean, if this is one.
     pub fn as_bool(self) -> Option<bool> {
         match self.source {
-            Source::Encoded([tag]) if *tag == Tag::True.to_byte() => Some(true),
-            Source::Encoded([tag]) if *tag == Tag::False.to_byte() => Some(false),
-            Source::Tree(Value::Bool(value)) => Some(*value),
-            Source::Encoded(_) | Source::Tree(_) => None,
+            Representation::Encoded([tag]) if *tag == Tag::True.to_byte() => Some(true),
+            Representation::Encoded([tag]) if *tag == Tag::False.to_byte() => Some(false),
+            Representation::Tree(Value::Bool(value)) => Some(*value),
+            Representation::Encoded(_) | Representation::Tree(_) => None,
         }
     }
 
     /// The integer, if this is a number of any kind that equals one: `3.0` gives 3, `3.5` gives `None`.
     pub fn as_i64(self) -> Option<i64> {
         match self.number()? {
-            Number::Integer(value) => Some(value),
-            Number::Double(value) => double_to_i64_exact(value),
-            Number::Decimal(value) => value.to_i64_exact(),
+            DecodedNumber::Integer(value) => Some(value),
+            DecodedNumber::Double(value) => double_to_i64_exact(value),
+            DecodedNumber::Decimal(value) => value.to_i64_exact(),
         }
     }
 
@@ -143,14 +145,14 @@ impl<'a> ValueRef<'a> {
     pub fn as_f64(self) -> Option<f64> {
         match self.number()? {
             #[allow(clippy::cast_precision_loss)] // The nearest double is what was asked for.
-            Number::Integer(value) => Some(value as f64),
-            Number::Double(value) => Some(value),
-            Number::Decimal(value) => Some(value.to_f64()),
+            DecodedNumber::Integer(value) => Some(value as f64),
+            DecodedNumber::Double(value) => Some(value),
+            DecodedNumber::Decimal(value) => Some(value.to_f64()),
         }
     }
 
     /// The number, if this is one of the four numeric kinds.
-    pub(crate) fn number(self) -> Option<Number> {
+    pub(crate) fn number(self) -> Option<DecodedNumber> {
         self.decode().number()
     }
 
@@ -163,52 +165,52 @@ impl<'a> ValueRef<'a> {
     #[inline]
     pub(crate) fn member_hashed(self, name: &str, hash: u8) -> Option<ValueRef<'a>> {
         match self.source {
-            Source::Encoded(bytes) => {
-                Frame::object(bytes)?.member(name.as_bytes(), hash).map(ValueRef::encoded)
+            Representation::Encoded(bytes) => {
+                ContainerFrame::object(bytes)?.member(name.as_bytes(), hash).map(ValueRef::encoded)
             }
-            Source::Tree(value) => value.member(name).map(ValueRef::tree),
+            Representation::Tree(value) => value.member(name).map(ValueRef::tree),
         }
     }
 
     /// The element at `index`, if this is an array that long.
     pub fn element(self, index: usize) -> Option<ValueRef<'a>> {
         match self.source {
-            Source::Encoded(bytes) => {
-                let frame = Frame::array(bytes)?;
+            Representation::Encoded(bytes) => {
+                let frame = ContainerFrame::array(bytes)?;
                 if index < frame.count() { frame.entry(index).map(ValueRef::encoded) } else { None }
             }
-            Source::Tree(Value::Array(elements)) => elements.get(index).map(ValueRef::tree),
-            Source::Tree(_) => None,
+            Representation::Tree(Value::Array(elements)) => elements.get(index).map(ValueRef::tree),
+            Representation::Tree(_) => None,
         }
     }
 
     /// The members in document order; none unless this is an object.
     pub fn members(self) -> Members<'a> {
         match self.source {
-            Source::Encoded(bytes) => Members::encoded(Frame::object(bytes)),
-            Source::Tree(Value::Object(members)) => Members::tree(members),
-            Source::Tree(_) => Members::tree(&[]),
+            Representation::Encoded(bytes) => Members::encoded(ContainerFrame::object(bytes)),
+            Representation::Tree(Value::Object(members)) => Members::tree(members),
+            Representation::Tree(_) => Members::tree(&[]),
         }
     }
 
     /// The elements in order; none unless this is an array.
     pub fn elements(self) -> Elements<'a> {
         match self.source {
-            Source::Encoded(bytes) => Elements::encoded(Frame::array(bytes)),
-            Source::Tree(Value::Array(elements)) => Elements::tree(elements),
-            Source::Tree(_) => Elements::tree(&[]),
+            Representation::Encoded(bytes) => Elements::encoded(ContainerFrame::array(bytes)),
+            Representation::Tree(Value::Array(elements)) => Elements::tree(elements),
+            Representation::Tree(_) => Elements::tree(&[]),
         }
     }
 
     /// Number of elements or members; zero for scalars.
     pub fn len(self) -> usize {
         match self.source {
-            Source::Encoded(bytes) => {
-                Frame::object(bytes).or_else(|| Frame::array(bytes)).map_or(0, |frame| frame.count())
-            }
-            Source::Tree(Value::Array(elements)) => elements.len(),
-            Source::Tree(Value::Object(members)) => members.len(),
-            Source::Tree(_) => 0,
+            Representation::Encoded(bytes) => ContainerFrame::object(bytes)
+                .or_else(|| ContainerFrame::array(bytes))
+                .map_or(0, |frame| frame.count()),
+            Representation::Tree(Value::Array(elements)) => elements.len(),
+            Representation::Tree(Value::Object(members)) => members.len(),
+            Representation::Tree(_) => 0,
         }
     }
 
@@ -222,11 +224,11 @@ impl<'a> ValueRef<'a> {
     #[inline]
     pub fn extent(self) -> usize {
         match self.source {
-            Source::Encoded(bytes) => bytes.len(),
-            Source::Tree(Value::String(text)) => text.len(),
-            Source::Tree(Value::Array(elements)) => elements.len().saturating_mul(size_of::<Value>()),
-            Source::Tree(Value::Object(members)) => members.len().saturating_mul(size_of::<Value>()),
-            Source::Tree(_) => 0,
+            Representation::Encoded(bytes) => bytes.len(),
+            Representation::Tree(Value::String(text)) => text.len(),
+            Representation::Tree(Value::Array(elements)) => elements.len().saturating_mul(size_of::<Value>()),
+            Representation::Tree(Value::Object(members)) => members.len().saturating_mul(size_of::<Value>()),
+            Representation::Tree(_) => 0,
         }
     }
 

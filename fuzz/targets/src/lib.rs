@@ -195,8 +195,8 @@ pub fn query_body(data: &[u8]) {
 fn check_faults(text: &str, faults: &sql::SqlFaults) {
     assert!((1..=sql::limits::FAULTS_MAX).contains(&faults.0.len()));
     for fault in &faults.0 {
-        let end = usize::try_from(fault.place.end).expect("a place is an offset");
-        assert!(fault.place.start <= fault.place.end && end <= text.encode_utf16().count());
+        let end = usize::try_from(fault.span.end).expect("a span has offsets of the text");
+        assert!(fault.span.start <= fault.span.end && end <= text.encode_utf16().count());
     }
     assert!(!faults.to_string().is_empty(), "faults have a text");
     nosql::fuzzing::query_faults(faults);

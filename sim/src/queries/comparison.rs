@@ -20,7 +20,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use kv::{CommitMode, Store};
 use model::{Ambient, Fault, PartitionOrdinal, Throughput};
 use partition::keyspace::SPACES;
-use plan::{Condition, Item as NewItem, Mutation, Operation, Outcome, StoredDocument, Target};
+use plan::{Condition, DocumentOperation, Item as NewItem, Mutation, Outcome, StoredDocument, Target};
 use serde_json::{Map, Value as Json};
 use sha2::Sha256;
 use std::collections::BTreeMap;
@@ -128,7 +128,7 @@ impl Comparison {
         let definition = definition(random, computed, default_ttl)?.checked()?;
         let pass = engine.access().change_catalog(&principal, Account)?;
         let database = engine.create_database(pass, "d", None).await?;
-        let throughput = Throughput::manual(u64::from(partitions) * 10_000)?;
+        let throughput = Throughput::manual(u64::from(partitions) * 6_000)?;
         let pass = engine.access().change_catalog(&principal, &*database)?;
         let container = engine.create_container(pass, definition, Some(throughput)).await?;
         let tally = Tally::default();
@@ -218,7 +218,7 @@ impl Comparison {
         let describe = |fault: Fault| format!("a write was refused: {fault}");
         let definition = &self.container.definition().partition_key;
         let key = definition.key(vec![key.into()]).map_err(|fault| describe(fault.into()))?;
-        let keyed = Keyed::new(&self.container, Some(key), Operation::Write(mutation));
+        let keyed = Keyed::new(&self.container, Some(key), DocumentOperation::Write(mutation));
         let keyed = keyed.map_err(|fault| describe(fault.into()))?;
         let pass = self.engine.access().write(&self.principal, keyed);
         let written = self.engine.write(pass.map_err(|fault| describe(fault.into()))?).await;
@@ -267,7 +267,6 @@ impl Comparison {
         };
         let request = QueryRequest {
             query: Arc::new(query),
-            bound_to: None,
             items_max,
             continuation,
             session: Vec::new(),
@@ -279,7 +278,7 @@ impl Comparison {
         if page.rows.len() > items_max {
             return Err(format!("{} rows on a page of {items_max}", page.rows.len()));
         }
-        if page.continuation.as_ref().is_some_and(|text| text.len() > CONTINUATION_MAX) {
+        if page.continuation.as_ref().is_some_and(|next| next.text.len() > CONTINUATION_MAX) {
             return Err("a continuation of more than 1 KB".to_owned());
         }
         self.tally.pages += 1;
@@ -326,7 +325,7 @@ impl Comparison {
                 limit -= given;
             }
             match page.continuation {
-                Some(text) => continuation = Some(text),
+                Some(next) => continuation = Some(next.text),
                 None if has_more => {
                     return Err(format!("the pages end with {} rows left", rows.len() - passed));
                 }
@@ -355,7 +354,7 @@ impl Comparison {
                 for row in &page.rows {
                     rows.push(row_text(row)?);
                 }
-                continuation = page.continuation;
+                continuation = page.continuation.map(|next| next.text);
                 if continuation.is_none() {
                     break;
                 }

@@ -25,8 +25,8 @@ use partition::{
     RecordCache, new_partition_rows,
 };
 use plan::{
-    Condition, Item, LogicalKey, Mutation, Operation, Rename, Returned, StepFault, SystemProperties, Target,
-    Transaction,
+    Condition, DocumentOperation, Item, LogicalKey, Mutation, Rename, Returned, StepFault, SystemProperties,
+    Target, Transaction,
 };
 use serde_json::Value as Json;
 use std::sync::Arc;
@@ -199,7 +199,7 @@ impl Clients {
     }
 
     fn transaction(&self, key: &str, mutation: Mutation) -> Result<Transaction, CheckFailure> {
-        let operations = vec![Operation::Write(mutation)];
+        let operations = vec![DocumentOperation::Write(mutation)];
         Ok(Transaction { key: self.logical(key)?, operations, returned: Returned::All })
     }
 

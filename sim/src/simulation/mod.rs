@@ -447,7 +447,7 @@ impl<'a> Simulation<'a> {
         {
             ExpiryRule::Pending
         } else {
-            ExpiryRule::Settled { swept_second: self.swept_second }
+            ExpiryRule::Rescheduled { swept_second: self.swept_second }
         };
         let report = self.world.audit(&shape, expiry)?;
         match report.findings.first() {

@@ -1,9 +1,9 @@
 //! A product with planted defects: missing, changed or additional rows, and broken guarantees.
 
 use bytes::Bytes;
-use engine::FeedPage;
+use engine::{Continuation, FeedPage};
 use kv::{Batch, Direction, Durability, KeyRange, ScanLimit, Space, Survivors};
-use model::Charge;
+use model::{Charge, EffectiveRange};
 use partition::keyspace::{EXPIRY, HISTORY, LOG, META, NUMBERS, RECORDS, UNIQUE};
 use serde_json::json;
 use sim::feeds::Feed;
@@ -238,7 +238,8 @@ fn a_feed_that_loses_or_repeats_a_document() {
     let moments = vec![vec![Moment::initial(state)]];
     let page = |continuation: Option<&str>| FeedPage {
         documents: Vec::new(),
-        continuation: continuation.map(str::to_owned),
+        continuation: continuation
+            .map(|text| Continuation { text: text.to_owned(), hashes: EffectiveRange::full() }),
         session: Vec::new(),
         charge: Charge::NONE,
     };

@@ -3,7 +3,7 @@
 //! Whatever the call: an order explains the answers, a restart finds the acknowledged writes, and all rows are
 //! consistent. A scenario runs with the n-th call failing for n = 1, 2, … until there is no n-th call.
 
-use kv::{FaultKind, Survivors};
+use kv::{InjectedFault, Survivors};
 use serde_json::json;
 use sim::naive::{Body, DefaultTtl, Edit};
 use sim::scenario::{
@@ -15,17 +15,17 @@ use sim::simulation::run;
 /// Most calls of one scenario that are made to fail.
 const CALLS_MAX: u64 = 200;
 
-const KINDS: [FaultKind; 5] = [
-    FaultKind::Fail,
-    FaultKind::FailSync,
-    FaultKind::Tear { survive: 0 },
-    FaultKind::Tear { survive: 1 },
-    FaultKind::Damage,
+const KINDS: [InjectedFault; 5] = [
+    InjectedFault::Fail,
+    InjectedFault::FailSync,
+    InjectedFault::Tear { survive: 0 },
+    InjectedFault::Tear { survive: 1 },
+    InjectedFault::Damage,
 ];
 
 /// Runs `course` with every call and kind of fault; the scenario decides where the fault is planned.
 #[track_caller]
-fn sweep(course: impl Fn(Vec<(u64, FaultKind)>) -> Vec<Wave>) {
+fn sweep(course: impl Fn(Vec<(u64, InjectedFault)>) -> Vec<Wave>) {
     let mut points = 0;
     for buffered in [false, true] {
         for kind in KINDS {
@@ -88,7 +88,7 @@ fn under_b(mut template: StepTemplate) -> StepTemplate {
     template
 }
 
-fn clients(lanes: Vec<Vec<Request>>, faults: Vec<(u64, FaultKind)>) -> Wave {
+fn clients(lanes: Vec<Vec<Request>>, faults: Vec<(u64, InjectedFault)>) -> Wave {
     Wave::Clients { lanes, trouble: faults.into(), crash: None }
 }
 

@@ -15,7 +15,9 @@ use engine::{
 };
 use model::limits::PAGE_ITEMS_DEFAULT;
 use model::{Fault, KeyComponent, PartitionKey};
-use plan::{Condition, Item, Mutation, Operation, Outcome, Returned, StoredDocument, Target, WhenAbsent};
+use plan::{
+    Condition, DocumentOperation, Item, Mutation, Outcome, Returned, StoredDocument, Target, WhenAbsent,
+};
 use std::sync::Arc;
 use thiserror::Error;
 use value::{Document, Value, ValueRef};
@@ -97,7 +99,11 @@ impl Session {
         }
     }
 
-    async fn write(&self, key: Option<PartitionKey>, operation: Operation) -> Result<String, LineFault> {
+    async fn write(
+        &self,
+        key: Option<PartitionKey>,
+        operation: DocumentOperation,
+    ) -> Result<String, LineFault> {
         let keyed = Keyed::new(&self.container, key, operation)?;
         let pass = self.engine.access().write(&self.principal, keyed)?;
         let receipt = self.engine.write(pass).await.map_err(|refusal| refusal.fault)?;
@@ -131,7 +137,6 @@ impl Session {
         let pass = self.engine.access().query_documents(&self.principal, &self.container, scope)?;
         let request = QueryRequest {
             query: Arc::new(query),
-            bound_to: None,
             items_max: PAGE_ITEMS_DEFAULT,
             continuation,
             session: Vec::new(),
@@ -142,8 +147,7 @@ impl Session {
             QueryRow::Document(stored) => line_of(stored),
             QueryRow::Value(value) => format!("{}\n", value.to_json()),
         });
-        let end =
-            page.continuation.map_or("ok\n".to_owned(), |continuation| format!("more {continuation}\n"));
+        let end = page.continuation.map_or("ok\n".to_owned(), |next| format!("more {}\n", next.text));
         Ok(lines.collect::<String>() + &end)
     }
 
@@ -182,7 +186,7 @@ fn json(text: &str) -> Result<Value, LineFault> {
     Value::from_json(text.as_bytes()).map_err(|_| LineFault::Form("not JSON"))
 }
 
-fn step(name: &str, argument: ValueRef<'_>) -> Result<Operation, LineFault> {
+fn step(name: &str, argument: ValueRef<'_>) -> Result<DocumentOperation, LineFault> {
     let item = || {
         let document = Document::from_value_ref(argument).map_err(|_| LineFault::Form("not an object"))?;
         Ok::<Item, LineFault>(Item::new(document)?)
@@ -190,10 +194,12 @@ fn step(name: &str, argument: ValueRef<'_>) -> Result<Operation, LineFault> {
     let target = || argument.as_str().map(|id| Target::Id(id.to_owned())).ok_or(LineFault::Form("not an id"));
     let condition = Condition::None;
     Ok(match name {
-        "create" => Operation::Write(Mutation::Create { item: item()?, condition }),
-        "merge" => Operation::Write(Mutation::Merge { item: item()?, condition, absent: WhenAbsent::Create }),
-        "delete" => Operation::Write(Mutation::Delete { target: target()?, condition }),
-        "read" => Operation::Read { target: target()?, condition },
+        "create" => DocumentOperation::Write(Mutation::Create { item: item()?, condition }),
+        "merge" => {
+            DocumentOperation::Write(Mutation::Merge { item: item()?, condition, absent: WhenAbsent::Create })
+        }
+        "delete" => DocumentOperation::Write(Mutation::Delete { target: target()?, condition }),
+        "read" => DocumentOperation::Read { target: target()?, condition },
         _ => return Err(LineFault::Form("the step is unknown")),
     })
 }

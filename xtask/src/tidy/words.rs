@@ -38,7 +38,7 @@ const WORDS: [Word; 11] = [
         // The unit tests of partition draw documents as JSON.
         crates: &["model", "plan", "eval", "sql", "exec", "engine", "kv"],
         // The claims of a bearer token are JSON.
-        except: &["crates/engine/src/access/bearer/"],
+        except: &["crates/engine/src/authorisation/bearer/"],
     },
     Word { text: "x-ms-", kind: Kind::Anywhere, crates: ALL, except: &[] },
     Word { text: "percent_encod", kind: Kind::Anywhere, crates: ALL, except: &[] },
@@ -49,7 +49,7 @@ const WORDS: [Word; 11] = [
         // Rows of partition have headers of their own.
         crates: &["model", "plan", "eval", "sql", "exec", "engine", "kv"],
         // A bearer token has a header.
-        except: &["crates/engine/src/access/bearer/"],
+        except: &["crates/engine/src/authorisation/bearer/"],
     },
     Word { text: "GET", kind: Kind::Whole, crates: ALL, except: &[] },
     Word { text: "POST", kind: Kind::Whole, crates: ALL, except: &[] },

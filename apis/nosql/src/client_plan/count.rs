@@ -19,7 +19,7 @@ pub(super) fn counts(query: &Query, lowered: &plan::query::Query) -> Result<Coun
     let checked = |count: u64, clause: CountClause, written: &Count| {
         if count > CLIENT_COUNT_MAX {
             let fault = FaultKind::BadCount { clause, given: count.to_string() };
-            return Err(Unmergeable::count(fault, written.place));
+            return Err(Unmergeable::count(fault, written.span));
         }
         Ok(count)
     };

@@ -15,7 +15,7 @@ use super::literal::literal;
 use super::{ClientPlan, OrderKey, count, order, root_name, selects_value};
 use plan::query::{Function, Order};
 use sql::ast::{
-    Count, CountValue, Expression, ExpressionKind, Number, OffsetLimit, OrderBy, Query, SelectItem,
+    Count, CountValue, Expression, ExpressionKind, NumberLiteral, OffsetLimit, OrderBy, Query, SelectItem,
     SelectList, SortKey,
 };
 use value::Value;
@@ -211,8 +211,8 @@ fn component(
         ..ClientPlan::default()
     };
     if let Some(rows) = rows {
-        let number = Number::Integer(i64::try_from(rows).unwrap_or(i64::MAX));
-        let count = Count { value: CountValue::Number(number), place: sql::Place::default() };
+        let number = NumberLiteral::Integer(i64::try_from(rows).unwrap_or(i64::MAX));
+        let count = Count { value: CountValue::Number(number), span: sql::Span::default() };
         if skip.is_some() {
             (plan.offset, plan.limit) = (Some(0), Some(rows));
             text.offset_limit = Some(OffsetLimit { offset: Count::of(0), limit: count });

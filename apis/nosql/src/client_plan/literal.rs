@@ -1,7 +1,7 @@
 //! Values as literals of a query.
 
 use plan::query::UnaryOperator;
-use sql::ast::{Expression, ExpressionKind, Number};
+use sql::ast::{Expression, ExpressionKind, NumberLiteral};
 use value::Value;
 
 /// A value as a literal; `None` if JSON cannot represent it.
@@ -12,7 +12,7 @@ pub(super) fn literal(value: &Value) -> Option<Expression> {
         Value::Int32(integer) => return Some(Expression::integer(i64::from(*integer))),
         Value::Int64(integer) => return Some(Expression::integer(*integer)),
         Value::Double(double) => {
-            let size = Expression::new(ExpressionKind::Number(Number::Double(double.abs())));
+            let size = Expression::new(ExpressionKind::Number(NumberLiteral::Double(double.abs())));
             match double.is_sign_negative() {
                 true => ExpressionKind::Unary(UnaryOperator::Minus, Box::new(size)),
                 false => size.kind,
@@ -26,7 +26,9 @@ pub(super) fn literal(value: &Value) -> Option<Expression> {
                 .map(|(name, member)| Some((name.clone(), literal(member)?)))
                 .collect::<Option<_>>()?,
         ),
-        Value::Decimal(_) | Value::Binary { .. } | Value::Date(_) | Value::Guid(_) | Value::ObjectId(_) => {
+        // Of decimals JSON makes only integers above the signed ones.
+        Value::Decimal(decimal) => ExpressionKind::Number(NumberLiteral::Unsigned(decimal.to_u64_exact()?)),
+        Value::Binary { .. } | Value::Date(_) | Value::Guid(_) | Value::ObjectId(_) => {
             return None;
         }
     };

@@ -1,7 +1,7 @@
 //! The text of a refusal: the service's own message if it is known, otherwise that of the fault.
 
 use super::query_text::{code, sentence};
-use super::{NosqlFault, NosqlQueryFault, Refusal, wire};
+use super::{NosqlFault, NosqlQueryFault, Refusal, definition_text, wire};
 use crate::role_scope;
 use crate::wire::activity::ActivityId;
 use crate::wire::{headers, json, names};
@@ -20,14 +20,7 @@ const LEARN_MORE_KEY: &str = "Learn more: https://aka.ms/CosmosDB/sql/errors/wro
 pub(crate) fn body(refusal: &Refusal, activity: &ActivityId) -> Vec<u8> {
     let fault = &refusal.fault;
     let (_, _, status_text) = wire(fault);
-    let mut message = match fault {
-        // Each error is shortened separately.
-        NosqlFault::Query(NosqlQueryFault::Text(faults)) => text_errors(faults),
-        NosqlFault::Core(fault) => shortened(core(fault), MESSAGE_CHARS_MAX),
-        NosqlFault::Route(_) | NosqlFault::Credential(_) | NosqlFault::Wire(_) | NosqlFault::Query(_) => {
-            shortened(fault.to_string(), MESSAGE_CHARS_MAX)
-        }
-    };
+    let mut message = text(fault);
     message.push_str("\r\nActivityId: ");
     message.push_str(activity.as_str());
     message.push_str(concat!(", perihelion/", env!("CARGO_PKG_VERSION")));
@@ -38,6 +31,18 @@ pub(crate) fn body(refusal: &Refusal, activity: &ActivityId) -> Vec<u8> {
     json::push_string(&message, &mut out);
     out.push(b'}');
     out
+}
+
+/// The text of a fault.
+pub(crate) fn text(fault: &NosqlFault) -> String {
+    match fault {
+        // Each error is shortened separately.
+        NosqlFault::Query(NosqlQueryFault::Text(faults)) => text_errors(faults),
+        NosqlFault::Core(fault) => shortened(core(fault), MESSAGE_CHARS_MAX),
+        NosqlFault::Route(_) | NosqlFault::Credential(_) | NosqlFault::Wire(_) | NosqlFault::Query(_) => {
+            shortened(fault.to_string(), MESSAGE_CHARS_MAX)
+        }
+    }
 }
 
 fn shortened(mut text: String, chars_max: usize) -> String {
@@ -100,14 +105,14 @@ fn request(fault: &RequestFault) -> String {
             let reason = format!("maxThroughput must be from {min} to {max} in steps of {step}");
             headers::bad(&names::AUTOPILOT_SETTINGS, &rate.to_string(), &reason).to_string()
         }
+        RequestFault::BadName { name, rule } => definition_text::name_text(name, *rule),
+        RequestFault::BadDefinition { part, rule } => definition_text::definition_text(*part, rule),
         RequestFault::BadProperty { .. }
-        | RequestFault::BadName { .. }
-        | RequestFault::BadDefinition { .. }
         | RequestFault::BadPartitionKeyValue { .. }
         | RequestFault::PartitionKeyTooLong { .. }
         | RequestFault::ImmutableProperty { .. }
-        | RequestFault::BadPatch { .. }
-        | RequestFault::BadContinuation(_) => fault.to_string(),
+        | RequestFault::BadPatch { .. } => fault.to_string(),
+        RequestFault::BadContinuation(reason) => format!("Invalid Continuation Token: {reason}"),
     }
 }
 
@@ -158,7 +163,7 @@ pub(crate) fn text_errors(faults: &SqlFaults) -> String {
     let errors = faults.0.iter().map(|fault| {
         serde_json::json!({
             "severity": "Error",
-            "location": { "start": fault.place.start, "end": fault.place.end },
+            "location": { "start": fault.span.start, "end": fault.span.end },
             "code": code(&fault.kind),
             "message": shortened(sentence(&fault.kind), TEXT_ERROR_CHARS_MAX),
         })
@@ -202,7 +207,7 @@ mod tests {
     fn errors_of_a_query_are_json_inside_the_message() {
         let error = |near: &str| sql::SqlFault {
             kind: sql::FaultKind::Syntax { near: near.to_owned() },
-            place: sql::Place { start: 7, end: 9 },
+            span: sql::Span { start: 7, end: 9 },
         };
         let faults = SqlFaults(vec![error("x"), error(&"é".repeat(100_000))]);
         let message = message(NosqlQueryFault::Text(faults));

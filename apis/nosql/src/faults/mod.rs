@@ -1,12 +1,15 @@
 //! All faults of this API: those of the core, and its own about paths, credentials, headers and bodies.
 //!
-//! [`status`] maps each fault to status and substatus, [`message`] to its text; [`query_text`] has the codes and texts
+//! [`status`] maps each fault to status and substatus, [`message`] to its text; [`definition_text`] has the texts about definitions, [`query_text`] has the codes and texts
 //! of faults in queries.
 
+mod definition_text;
 mod message;
 mod query_text;
 mod status;
 
+#[cfg(test)]
+pub(crate) use message::text;
 pub(crate) use message::{body, text_errors};
 #[cfg(test)]
 pub(crate) use query_text::code;
@@ -91,6 +94,9 @@ pub(crate) enum WireFault {
     /// The body is JSON of the wrong form.
     #[error("the request body is invalid: {reason}")]
     Body { reason: String },
+    /// A field of a definition has the wrong form.
+    #[error("the field \"{field}\" of the definition is invalid: {reason}")]
+    Definition { field: String, reason: String },
     #[error("the header \"{name}\" has the invalid value \"{value}\": {reason}")]
     Header { name: &'static str, value: String, reason: String },
     #[error("the partition key header \"{text}\" is invalid: {reason}")]
@@ -100,6 +106,9 @@ pub(crate) enum WireFault {
     /// The container was deleted and created again since the client read it.
     #[error("the container's resource id is \"{actual}\", the request was meant for \"{intended}\"")]
     ContainerChanged { intended: String, actual: String },
+    /// The range belongs to a container that was deleted, or to another one.
+    #[error("the range is one of the container \"{intended}\", this container is \"{actual}\"")]
+    RangeOfOtherContainer { intended: String, actual: String },
     #[error("the consistency level \"{asked}\" is stronger than the account's level \"{offered}\"")]
     ConsistencyTooStrong { asked: String, offered: &'static str },
     /// Part of the protocol, but not implemented.

@@ -144,7 +144,7 @@ mod tests {
     //! Runs the text files of `tests-data/query-faults`: a query and the faults that a client receives.
     //!
     //! A case is a few lines that begin with `@name = JSON` for parameters, the query, a line `=>`, and a line for each
-    //! fault: code, place and text. To rewrite the expected texts, for review as a diff, run the test with
+    //! fault: code, span and text. To rewrite the expected texts, for review as a diff, run the test with
     //! `UPDATE_EXPECTED=1`.
 
     use super::*;
@@ -202,8 +202,8 @@ mod tests {
 
     fn lines(faults: &SqlFaults) -> String {
         let line = |fault: &sql::SqlFault| {
-            let sql::SqlFault { kind, place } = fault;
-            format!("{} {}..{} {}", code(kind), place.start, place.end, sentence(kind))
+            let sql::SqlFault { kind, span } = fault;
+            format!("{} {}..{} {}", code(kind), span.start, span.end, sentence(kind))
         };
         faults.0.iter().map(line).collect::<Vec<_>>().join("\n")
     }

@@ -28,9 +28,12 @@ pub(crate) fn wire(fault: &NosqlFault) -> (StatusCode, u32, &'static str) {
         NosqlFault::Credential(CredentialFault::DateOutOfWindow { .. }) => (StatusCode::FORBIDDEN, 0),
         // Makes a client read the container again and retry.
         NosqlFault::Wire(WireFault::ContainerChanged { .. }) => (StatusCode::BAD_REQUEST, 1024),
+        // Makes a client resolve the name of the container again and retry.
+        NosqlFault::Wire(WireFault::RangeOfOtherContainer { .. }) => (StatusCode::GONE, 1000),
         NosqlFault::Wire(
             WireFault::Json { .. }
             | WireFault::Body { .. }
+            | WireFault::Definition { .. }
             | WireFault::Header { .. }
             | WireFault::PartitionKey { .. }
             | WireFault::SessionToken { .. }
@@ -196,6 +199,8 @@ mod tests {
         check(WireFault::NotSupported { feature: String::new() }, 400, 0, "BadRequest");
         let changed = WireFault::ContainerChanged { intended: String::new(), actual: String::new() };
         check(changed, 400, 1024, "BadRequest");
+        let other = WireFault::RangeOfOtherContainer { intended: String::new(), actual: String::new() };
+        check(other, 410, 1000, "Gone");
         check(RouteFault::Path { path: String::new() }, 404, 0, "NotFound");
         check(RouteFault::Verb { verb: String::new() }, 405, 0, "MethodNotAllowed");
         check(CredentialFault::Missing, 401, 0, "Unauthorized");

@@ -5,7 +5,7 @@ use crate::faults::{NosqlFault, NosqlQueryFault};
 use crate::wire::links::document_link;
 use engine::Container;
 use plan::{Filter, SystemProperties};
-use sql::{Parameters, Place, SqlFaults};
+use sql::{Parameters, Span, SqlFaults};
 use std::sync::Arc;
 
 /// Makes a query of a condition.
@@ -37,12 +37,12 @@ pub(crate) fn condition(container: &Container, text: &str) -> Result<Filter, Nos
 /// The faults, with places relative to the beginning of the condition.
 fn placed(mut faults: SqlFaults) -> NosqlQueryFault {
     for fault in &mut faults.0 {
-        let Place { start, end } = fault.place;
-        fault.place = Place { start: behind_beginning(start), end: behind_beginning(end) };
+        let Span { start, end } = fault.span;
+        fault.span = Span { start: after_beginning(start), end: after_beginning(end) };
     }
     NosqlQueryFault::Text(faults)
 }
 
-fn behind_beginning(place: u32) -> u32 {
-    place.saturating_sub(u32::try_from(BEGINNING.len()).unwrap_or(u32::MAX))
+fn after_beginning(offset: u32) -> u32 {
+    offset.saturating_sub(u32::try_from(BEGINNING.len()).unwrap_or(u32::MAX))
 }

@@ -8,8 +8,8 @@ mod condition;
 mod texts;
 
 pub(crate) use advice::advice;
-pub(crate) use computed::check_computed_properties;
 pub use computed::read_computed_property;
+pub(crate) use computed::{check_computed_query, first_fault};
 pub(crate) use condition::condition;
 pub(crate) use texts::TextCache;
 
@@ -32,15 +32,6 @@ pub(crate) struct QueryText {
     text: String,
     parameters: Parameters,
     resume: Option<ResumePoint>,
-}
-
-/// A query that may resume after a row, with its original form.
-#[derive(Debug)]
-pub(crate) struct Resumable {
-    /// The query to execute.
-    pub(crate) query: Arc<Query>,
-    /// The query without the resume position, if there is one.
-    pub(crate) bound_to: Option<Arc<Query>>,
 }
 
 impl QueryText {
@@ -66,16 +57,15 @@ impl QueryText {
     }
 
     /// Lowers the query, starting at its resume position.
-    pub(crate) fn lower(&self, texts: &TextCache) -> Result<Resumable, NosqlFault> {
+    pub(crate) fn lower(&self, texts: &TextCache) -> Result<Arc<Query>, NosqlFault> {
         let (tree, whole) = self.tree_and_query(texts)?;
         let Some(point) = &self.resume else {
-            return Ok(Resumable { query: Arc::new(whole), bound_to: None });
+            return Ok(Arc::new(whole));
         };
         let resumed = resumed(&tree, point).ok_or_else(|| {
             bad("\"resumeFilter\" needs an ORDER BY with as many keys as it has values, none an array or object")
         })?;
-        let query = sql::lower(&resumed, &self.parameters).map_err(NosqlQueryFault::Text)?;
-        Ok(Resumable { query: Arc::new(query), bound_to: Some(Arc::new(whole)) })
+        Ok(Arc::new(sql::lower(&resumed, &self.parameters).map_err(NosqlQueryFault::Text)?))
     }
 
     /// The syntax tree and the plan.
@@ -143,7 +133,7 @@ mod tests {
     #[test]
     fn parameters_are_bound_by_name() {
         let query = read(r#"{"query":"SELECT VALUE @a","parameters":[{"name":"@a","value":7}]}"#).unwrap();
-        assert_eq!(query.lower(&TextCache::new()).unwrap().query.to_string(), "select value 7");
+        assert_eq!(query.lower(&TextCache::new()).unwrap().to_string(), "select value 7");
         assert!(read(r#"{"query":"SELECT VALUE 1","parameters":null}"#).is_ok());
     }
 
@@ -176,7 +166,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(&names::CONTENT_TYPE, HeaderValue::from_static("application/sql"));
         let query = QueryText::read(&headers, b"SELECT VALUE 1").unwrap();
-        assert_eq!(query.lower(&TextCache::new()).unwrap().query.to_string(), "select value 1");
+        assert_eq!(query.lower(&TextCache::new()).unwrap().to_string(), "select value 1");
         assert!(QueryText::read(&headers, b"\xFF").is_err());
     }
 
@@ -184,7 +174,7 @@ mod tests {
     fn faults_keep_code_and_place() {
         let fault = read(r#"{"query":"SELECT BADFUNC(1)"}"#).unwrap().lower(&TextCache::new()).unwrap_err();
         let NosqlFault::Query(NosqlQueryFault::Text(faults)) = fault else { panic!("{fault:?}") };
-        let sql::SqlFault { kind, place } = &faults.0[0];
-        assert_eq!((crate::faults::code(kind), place.start, place.end), ("SC2005", 7, 14));
+        let sql::SqlFault { kind, span } = &faults.0[0];
+        assert_eq!((crate::faults::code(kind), span.start, span.end), ("SC2005", 7, 14));
     }
 }

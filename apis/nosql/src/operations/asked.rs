@@ -6,7 +6,7 @@ use super::{CATALOG_READ, Call, not_supported};
 use crate::faults::{Refusal, WireFault};
 use crate::wire::reply::Reply;
 use crate::wire::{headers, json, names, resources};
-use engine::{Page, PageRequest, ResourceQuery};
+use engine::{ListPage, ListRequest, ResourceQuery};
 use http::{Method, StatusCode};
 use model::Fault;
 use plan::query::Query;
@@ -16,7 +16,7 @@ use value::Value;
 
 /// A page of the list, or a page of a query over all of it.
 pub(super) struct Asked {
-    page: PageRequest,
+    page: ListRequest,
     query: Option<Arc<Query>>,
 }
 
@@ -35,7 +35,7 @@ impl Call<'_> {
         if self.parts.method != Method::POST {
             return Ok(Asked { page, query: None });
         }
-        let query = self.query().await?.query;
+        let query = self.query().await?;
         Ok(Asked { page, query: Some(query) })
     }
 }
@@ -50,10 +50,10 @@ pub(super) struct List<'a> {
 
 impl Asked {
     /// The page of the list that is read; a query reads all of it.
-    pub(super) fn page(&self) -> PageRequest {
+    pub(super) fn page(&self) -> ListRequest {
         match &self.query {
             None => self.page.clone(),
-            Some(_) => PageRequest { items_max: usize::MAX, continuation: None },
+            Some(_) => ListRequest { items_max: usize::MAX, continuation: None },
         }
     }
 
@@ -62,7 +62,7 @@ impl Asked {
         self,
         call: &Call<'_>,
         list: List<'_>,
-        part: Page<T>,
+        part: ListPage<T>,
         resource: impl Fn(&T) -> Json,
     ) -> Result<Reply, Refusal> {
         let resources: Vec<Json> = part.items.iter().map(resource).collect();

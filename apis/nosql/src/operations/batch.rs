@@ -10,7 +10,7 @@ use crate::wire::reply::Reply;
 use engine::{Action, BatchReceipt, Container};
 use http::StatusCode;
 use model::Charge;
-use plan::Operation;
+use plan::DocumentOperation;
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let container = call.owner(path, Action::ReadDocument)?.resource;
@@ -25,7 +25,8 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
         }
     }
     // A batch that only writes needs no state that the client has seen.
-    let session = match operations.iter().any(|operation| matches!(operation, Operation::Read { .. })) {
+    let session = match operations.iter().any(|operation| matches!(operation, DocumentOperation::Read { .. }))
+    {
         true => headers::session(call.headers())?,
         false => Vec::new(),
     };

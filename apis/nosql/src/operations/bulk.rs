@@ -14,11 +14,11 @@ use engine::{Action, AfterRefusal, BulkReceipt, Container, Keyed, StepReceipt, W
 use http::StatusCode;
 use model::limits::BATCH_ANSWER_BYTES_MAX;
 use model::{Charge, EffectiveRange, Fault, LimitFault, MissingFault, PartitionKey, PartitionOrdinal};
-use plan::{Mutation, Operation, Outcome};
+use plan::{DocumentOperation, Mutation, Outcome};
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let container = call.owner(path, Action::ReadDocument).map_err(without_reason)?.resource;
-    let ordinal = range_id(call.headers())?;
+    let ordinal = range_id(call.headers(), &container)?;
     let range = ordinal.map(|ordinal| range(call, &container, ordinal)).transpose()?;
     let shared_key = header_key(call, &container)?;
     let steps = steps::parse(&call.body)?;
@@ -83,7 +83,9 @@ fn prepare<'a>(
     // A document contains its key.
     let tells_key = matches!(
         operation,
-        Operation::Write(Mutation::Create { .. } | Mutation::Upsert { .. } | Mutation::Replace { .. })
+        DocumentOperation::Write(
+            Mutation::Create { .. } | Mutation::Upsert { .. } | Mutation::Replace { .. }
+        )
     );
     let key = match own.or_else(|| shared.cloned()) {
         None if !tells_key => implied_key(container),

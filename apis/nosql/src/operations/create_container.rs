@@ -2,7 +2,7 @@
 
 use super::{CATALOG_WRITE, Call, list_containers};
 use crate::faults::Refusal;
-use crate::lower::check_computed_properties;
+use crate::lower::first_fault;
 use crate::wire::reply::Reply;
 use crate::wire::{definition, headers, resources};
 use engine::Action;
@@ -15,9 +15,8 @@ pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Re
     let database = call.owner_database(database, Action::ChangeMetadata)?;
     let pass = call.change_catalog(&*database)?;
     let body = call.json_body()?;
-    check_computed_properties(&body)?;
-    let definition = definition::container::read(&body)?;
-    let throughput = headers::throughput(call.headers())?;
+    let read = || Ok((definition::container::read(&body)?, headers::throughput(call.headers())?));
+    let (definition, throughput) = read().map_err(|fault| first_fault(&body, fault))?;
     let container = call.engine.create_container(pass, definition, throughput).await?;
     let body = resources::text(&resources::container(&container));
     let mut reply = Reply::json(StatusCode::CREATED, CATALOG_WRITE, body);

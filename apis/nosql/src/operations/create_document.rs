@@ -10,7 +10,7 @@ use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
 use crate::wire::{headers, names};
 use engine::{Action, Keyed};
-use plan::{Mutation, Operation};
+use plan::{DocumentOperation, Mutation};
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let upserts = headers::flag(call.headers(), &names::IS_UPSERT)?;
@@ -24,7 +24,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
         true => Mutation::Upsert { item, condition },
         false => Mutation::Create { item, condition },
     };
-    let keyed = Keyed::new(&container, key, Operation::Write(mutation))?;
+    let keyed = Keyed::new(&container, key, DocumentOperation::Write(mutation))?;
     let receipt = call.engine.write(call.write(keyed)?).await?;
     written(call, &container, receipt)
 }

@@ -7,7 +7,7 @@ use crate::route::DocumentPath;
 use crate::wire::headers;
 use crate::wire::reply::Reply;
 use engine::{Action, Keyed};
-use plan::{Mutation, Operation};
+use plan::{DocumentOperation, Mutation};
 
 pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<Reply, Refusal> {
     let owner = call.owner(path.container, Action::DeleteDocument)?;
@@ -17,7 +17,7 @@ pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<R
     let key = required_key(call, container)?;
     let target = target(&owner, path.document);
     let mutation = Mutation::Delete { target, condition };
-    let keyed = Keyed::new(container, Some(key), Operation::Write(mutation))?;
+    let keyed = Keyed::new(container, Some(key), DocumentOperation::Write(mutation))?;
     let receipt = call.engine.write(call.write(keyed)?).await?;
     written(call, container, receipt)
 }

@@ -5,7 +5,7 @@ use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
 use crate::wire::resources::ItemWriter;
-use crate::wire::{headers, json, names};
+use crate::wire::{continuation, headers, json, names};
 use engine::{Action, Container, FeedRequest, Scope};
 use http::StatusCode;
 use plan::StoredDocument;
@@ -20,14 +20,14 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let pass = call.engine.access().list_documents(&call.principal, &container, scope)?;
     let request = FeedRequest {
         items_max: page.items_max,
-        continuation: page.continuation,
+        continuation: page.continuation.map(continuation::token).transpose()?,
         session: headers::session(call.headers())?,
     };
     let page = call.engine.feed(pass, &request).await?;
     let mut reply = Reply::json(StatusCode::OK, page.charge, body(&container, &page.documents));
     reply.number(&names::ITEM_COUNT, page.documents.len());
     if let Some(continuation) = page.continuation {
-        reply.text(&names::CONTINUATION, continuation);
+        reply.text(&names::CONTINUATION, continuation::text(&continuation));
     }
     reply.sessions(&container, &page.session);
     Ok(reply)

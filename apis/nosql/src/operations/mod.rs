@@ -63,7 +63,7 @@ mod steps;
 pub(crate) use sender::check_sender;
 
 use crate::faults::{NosqlFault, Refusal, WireFault};
-use crate::lower::{QueryText, Resumable, TextCache};
+use crate::lower::{QueryText, TextCache};
 use crate::route::{ContainerPath, Operation};
 use crate::service::{ConnectionInfo, NosqlOptions};
 use crate::wire::links::ContainerLinks;
@@ -72,11 +72,12 @@ use crate::wire::{definition, headers, names};
 use bytes::Bytes;
 use engine::{
     Action, Addressed, AdminPass, CatalogPass, Container, Creation, Database, Engine, Guarded, Keyed,
-    LARGE_TEXT_BYTES, MemoryHolder, PageRequest, Place, Principal, WritePass,
+    LARGE_TEXT_BYTES, ListRequest, MemoryHolder, Principal, Resource, WritePass,
 };
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use model::{AccessFault, Charge, Etag, Fault, MissingFault};
+use plan::query::Query;
 use serde_json::Value as Json;
 use std::sync::Arc;
 
@@ -171,9 +172,9 @@ impl Call<'_> {
         &self.parts.headers
     }
 
-    /// Refuses a caller that may not do `action` at `place`.
-    fn authorise(&self, action: Action, place: Place<'_>) -> Result<(), AccessFault> {
-        self.engine.access().authorise(&self.principal, action, place)
+    /// Refuses a caller that may not do `action` at `resource`.
+    fn authorise(&self, action: Action, resource: Resource<'_>) -> Result<(), AccessFault> {
+        self.engine.access().authorise(&self.principal, action, resource)
     }
 
     /// Permission to read a resource of the catalog.
@@ -197,7 +198,7 @@ impl Call<'_> {
     }
 
     /// The query in the body. A long text is parsed on the query threads.
-    async fn query(&self) -> Result<Resumable, NosqlFault> {
+    async fn query(&self) -> Result<Arc<Query>, NosqlFault> {
         if self.body.len() <= LARGE_TEXT_BYTES {
             return QueryText::read(self.headers(), &self.body)?.lower(self.texts);
         }
@@ -224,7 +225,7 @@ impl Call<'_> {
         let body = self.json_body()?;
         let members = body.as_object();
         let bad = || WireFault::Body { reason: "a definition is a JSON object".to_owned() };
-        Ok(definition::name_of(members.ok_or_else(bad)?)?)
+        definition::name_of(members.ok_or_else(bad)?)
     }
 
     /// The database that the request addresses, if the caller may know that it exists.
@@ -275,9 +276,9 @@ impl Call<'_> {
     }
 
     /// Size and start of the requested page.
-    fn page_request(&self) -> Result<PageRequest, WireFault> {
+    fn page_request(&self) -> Result<ListRequest, WireFault> {
         let continuation = headers::text(self.headers(), &names::CONTINUATION)?.map(str::to_owned);
-        Ok(PageRequest { items_max: headers::page_items(self.headers())?, continuation })
+        Ok(ListRequest { items_max: headers::page_items(self.headers())?, continuation })
     }
 }
 

@@ -5,12 +5,12 @@
 
 use super::{Call, scope};
 use crate::faults::{NosqlFault, NosqlQueryFault, Refusal};
-use crate::lower::{Resumable, advice};
+use crate::lower::advice;
 use crate::route::ContainerPath;
 use crate::wire::index_metrics::IndexMetricsForm;
 use crate::wire::reply::Reply;
 use crate::wire::resources::ItemWriter;
-use crate::wire::{headers, json, names};
+use crate::wire::{continuation, headers, json, names};
 use engine::{Action, Container, QueryMetrics, QueryRequest, QueryRow, Scope, pinned_keys};
 use http::{HeaderValue, StatusCode};
 use model::Charge;
@@ -29,14 +29,13 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let index_metrics = IndexMetricsForm::asked(call.headers())?;
     let wants_advice = headers::flag(call.headers(), &names::POPULATE_QUERY_ADVICE)?;
     let session = headers::session(call.headers())?;
-    let Resumable { query, bound_to } = call.query().await?;
+    let query = call.query().await?;
     let scope = scope_of(call, &container, &query).await?;
     let pass = call.engine.access().query_documents(&call.principal, &container, scope)?;
     let request = QueryRequest {
         query,
-        bound_to,
         items_max: page.items_max,
-        continuation: page.continuation,
+        continuation: page.continuation.map(continuation::token).transpose()?,
         session,
         text_bytes: call.body.len(),
     };
@@ -67,7 +66,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
         }
     }
     if let Some(continuation) = page.continuation {
-        reply.text(&names::CONTINUATION, continuation);
+        reply.text(&names::CONTINUATION, continuation::text(&continuation));
     }
     reply.sessions(&container, &page.session);
     Ok(reply)

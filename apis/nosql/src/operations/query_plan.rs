@@ -11,7 +11,7 @@ use crate::route::ContainerPath;
 use crate::wire::plan_document::{self, PlanRange};
 use crate::wire::reply::Reply;
 use crate::wire::{headers, names};
-use engine::{Action, Container, Place, Scope, pinned_keys};
+use engine::{Action, Container, Resource, Scope, pinned_keys};
 use http::StatusCode;
 use model::{Charge, EffectiveKey, EffectiveRange, PartitionKey};
 use plan::query::{Order, Query, SortKey};
@@ -21,7 +21,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let container = call.owner(path, Action::QueryDocuments)?.resource;
     let features = headers::text(call.headers(), &names::SUPPORTED_FEATURES)?.unwrap_or_default();
     let scope = scope::of_headers(call, &container)?.unwrap_or(Scope::Container);
-    call.authorise(Action::QueryDocuments, Place::Container(&container, scope.reach()))?;
+    call.authorise(Action::QueryDocuments, Resource::Container(&container, scope.reach()))?;
     let (headers, body) = (call.headers().clone(), call.body.clone());
     let (texts, sought) = (Arc::clone(call.texts), Arc::clone(&container));
     let plan = move || {

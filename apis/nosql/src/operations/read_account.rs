@@ -6,7 +6,7 @@ use crate::faults::WireFault;
 use crate::wire::headers::{self, CONSISTENCY};
 use crate::wire::reply::Reply;
 use crate::wire::{names, resources};
-use engine::{Action, Place};
+use engine::{Action, Resource};
 use http::StatusCode;
 use serde_json::json;
 
@@ -23,7 +23,7 @@ const QUERY_ENGINE: &str = "{\"maxSqlQueryInputLength\":262144,\"maxJoinsPerSqlQ
 const HOST_BYTES_MAX: usize = 255;
 
 pub(super) fn perform(call: &Call<'_>) -> Result<Reply, Refusal> {
-    call.authorise(Action::ReadAccount, Place::Account)?;
+    call.authorise(Action::ReadAccount, Resource::Account)?;
     let endpoint = endpoint(call)?;
     let id = account_id(&endpoint);
     let locations = json!([{ "name": "Local", "databaseAccountEndpoint": endpoint }]);

@@ -2,7 +2,7 @@
 
 use super::{CATALOG_WRITE, Call};
 use crate::faults::Refusal;
-use crate::lower::check_computed_properties;
+use crate::lower::first_fault;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
 use crate::wire::{definition, headers, resources};
@@ -14,8 +14,8 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let container = call.container(path, Action::ChangeMetadata)?.resource;
     let pass = call.change_catalog(&*container)?;
     let body = call.json_body()?;
-    check_computed_properties(&body)?;
-    let change = definition::container::read_change(container.definition(), &body)?;
+    let change = definition::container::read_change(container.definition(), &body)
+        .map_err(|fault| first_fault(&body, fault))?;
     let container = call.engine.replace_container(pass, change, &condition).await?;
     let body = resources::text(&resources::container(&container));
     let mut reply = Reply::json(StatusCode::OK, CATALOG_WRITE, body);

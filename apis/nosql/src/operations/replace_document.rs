@@ -6,9 +6,9 @@ use crate::faults::Refusal;
 use crate::route::DocumentPath;
 use crate::wire::headers;
 use crate::wire::reply::Reply;
-use engine::{Action, Container, Keyed, Place, Reach};
+use engine::{Action, Container, Keyed, Reach, Resource};
 use model::PartitionKey;
-use plan::{Item, Mutation, Operation, Rename, Target};
+use plan::{DocumentOperation, Item, Mutation, Rename, Target};
 
 pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<Reply, Refusal> {
     let owner = call.owner(path.container, Action::ReplaceDocument)?;
@@ -18,11 +18,11 @@ pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<R
     let key = required_key(call, container)?;
     let target = target(&owner, path.document);
     let reach = Reach::Document { key: Some(&key), target: &target };
-    call.authorise(Action::ReplaceDocument, Place::Container(container, reach))?;
+    call.authorise(Action::ReplaceDocument, Resource::Container(container, reach))?;
     let item = item(&call.body)?;
     let rename = rename(call, container, &key, &target, &item);
     let mutation = Mutation::Replace { target, item, condition, rename };
-    let keyed = Keyed::new(container, Some(key), Operation::Write(mutation))?;
+    let keyed = Keyed::new(container, Some(key), DocumentOperation::Write(mutation))?;
     let receipt = call.engine.write(call.write(keyed)?).await?;
     written(call, container, receipt)
 }
@@ -43,7 +43,7 @@ fn rename(
         return Rename::Refused;
     }
     let reach = Reach::Document { key: Some(key), target: &moved };
-    match call.authorise(Action::ReplaceDocument, Place::Container(container, reach)) {
+    match call.authorise(Action::ReplaceDocument, Resource::Container(container, reach)) {
         Ok(()) => Rename::Allowed,
         Err(_) => Rename::Refused,
     }

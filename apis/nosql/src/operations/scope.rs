@@ -3,6 +3,7 @@
 use super::Call;
 use super::document::header_key;
 use crate::faults::{NosqlFault, WireFault};
+use crate::wire::links::ContainerLinks;
 use crate::wire::{headers, names};
 use engine::{Container, Scope};
 use http::HeaderMap;
@@ -14,21 +15,34 @@ pub(super) fn of_headers(call: &Call<'_>, container: &Container) -> Result<Optio
         return Ok(Some(Scope::Key(key)));
     }
     let hashes = hashes(call.headers())?;
-    match (range_id(call.headers())?, hashes) {
+    match (range_id(call.headers(), container)?, hashes) {
         (Some(ordinal), part) => Ok(Some(Scope::Range(ordinal, part))),
         (None, None) => Ok(None),
         (None, Some(hashes)) => Ok(Some(Scope::Hashes(hashes))),
     }
 }
 
-/// The range that the request addresses.
-pub(super) fn range_id(headers: &HeaderMap) -> Result<Option<PartitionOrdinal>, WireFault> {
+/// The range that the request addresses: its id, or the RID of the container and its id, `AQAAAIAAAAE=,0`.
+pub(super) fn range_id(
+    headers: &HeaderMap,
+    container: &Container,
+) -> Result<Option<PartitionOrdinal>, WireFault> {
     let Some(text) = headers::text(headers, &names::PARTITION_KEY_RANGE_ID)? else {
         return Ok(None);
     };
-    match text.parse() {
-        Ok(ordinal) => Ok(Some(PartitionOrdinal(ordinal))),
-        Err(_) => Err(headers::bad(&names::PARTITION_KEY_RANGE_ID, text, "it must be a whole number")),
+    let bad = |reason| headers::bad(&names::PARTITION_KEY_RANGE_ID, text, reason);
+    let (rid, id) = match text.split_once(',') {
+        Some((_, rest)) if rest.contains(',') => return Err(bad("it has more than one comma")),
+        Some((rid, id)) => (Some(rid), id),
+        None => (None, text),
+    };
+    let ordinal = id.parse().map_err(|_| bad("the id must be a whole number"))?;
+    match rid {
+        Some(rid) if *rid.as_bytes() != ContainerLinks::of(container).rid => {
+            let (intended, actual) = (rid.to_owned(), container.rid().to_string());
+            Err(WireFault::RangeOfOtherContainer { intended, actual })
+        }
+        Some(_) | None => Ok(Some(PartitionOrdinal(ordinal))),
     }
 }
 

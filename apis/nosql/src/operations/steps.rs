@@ -15,7 +15,7 @@ use engine::{Container, StepReceipt};
 use http::StatusCode;
 use model::limits::{BATCH_BYTES_MAX, BATCH_OPERATIONS_MAX};
 use model::{Charge, LimitFault};
-use plan::{Condition, Mutation, Operation, Outcome, Rename, Returned, StoredDocument, Target};
+use plan::{Condition, DocumentOperation, Mutation, Outcome, Rename, Returned, StoredDocument, Target};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -63,25 +63,30 @@ pub(super) fn returned(minimal: bool) -> Returned {
 
 impl RawStep<'_> {
     /// The operation of the step in `container`.
-    pub(super) fn operation(&self, container: &Container) -> Result<Operation, NosqlFault> {
+    pub(super) fn operation(&self, container: &Container) -> Result<DocumentOperation, NosqlFault> {
         let condition = self.condition();
         let kinds = ["Create", "Upsert", "Replace", "Patch", "Delete", "Read"];
         let kind = kinds.into_iter().find(|kind| self.operation_type.eq_ignore_ascii_case(kind));
         Ok(match kind.unwrap_or_default() {
-            "Create" => Operation::Write(Mutation::Create { item: item(self.body()?)?, condition }),
-            "Upsert" => Operation::Write(Mutation::Upsert { item: item(self.body()?)?, condition }),
+            "Create" => DocumentOperation::Write(Mutation::Create { item: item(self.body()?)?, condition }),
+            "Upsert" => DocumentOperation::Write(Mutation::Upsert { item: item(self.body()?)?, condition }),
             "Replace" => {
                 let (target, item) = (self.target()?, item(self.body()?)?);
                 // Permission for a batch or a bulk covers the whole logical partition.
-                Operation::Write(Mutation::Replace { target, item, condition, rename: Rename::Allowed })
+                DocumentOperation::Write(Mutation::Replace {
+                    target,
+                    item,
+                    condition,
+                    rename: Rename::Allowed,
+                })
             }
             "Patch" => {
                 let (target, Patch { operations, filter }) =
                     (self.target()?, patch(container, self.body()?)?);
-                Operation::Write(Mutation::Patch { target, operations, condition, filter })
+                DocumentOperation::Write(Mutation::Patch { target, operations, condition, filter })
             }
-            "Delete" => Operation::Write(Mutation::Delete { target: self.target()?, condition }),
-            "Read" => Operation::Read { target: self.target()?, condition: self.read_condition() },
+            "Delete" => DocumentOperation::Write(Mutation::Delete { target: self.target()?, condition }),
+            "Read" => DocumentOperation::Read { target: self.target()?, condition: self.read_condition() },
             _ => {
                 let reason = format!("the operation type \"{}\" is unknown", self.operation_type);
                 return Err(WireFault::Body { reason }.into());

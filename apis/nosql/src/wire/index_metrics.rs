@@ -58,7 +58,7 @@ fn shorten(indexes: &mut IndexUse) {
         room = left.unwrap_or(0);
         left.is_some()
     };
-    for indexes in [&mut indexes.used, &mut indexes.wanting] {
+    for indexes in [&mut indexes.used, &mut indexes.missing] {
         indexes.singles.retain(|single| fits(json_size(&path_text(&single.path))));
         indexes
             .composites
@@ -92,9 +92,9 @@ fn first_form(indexes: &IndexUse) -> Json {
     let composites = |indexes: &Indexes| indexes.composites.iter().map(composite).collect::<Json>();
     json!({
         "UtilizedSingleIndexes": singles(&indexes.used),
-        "PotentialSingleIndexes": singles(&indexes.wanting),
+        "PotentialSingleIndexes": singles(&indexes.missing),
         "UtilizedCompositeIndexes": composites(&indexes.used),
-        "PotentialCompositeIndexes": composites(&indexes.wanting),
+        "PotentialCompositeIndexes": composites(&indexes.missing),
     })
 }
 
@@ -119,7 +119,7 @@ fn second_form(indexes: &IndexUse) -> Json {
     };
     json!({
         "UtilizedIndexes": group(&indexes.used, false),
-        "PotentialIndexes": group(&indexes.wanting, true),
+        "PotentialIndexes": group(&indexes.missing, true),
     })
 }
 
@@ -191,7 +191,7 @@ mod tests {
         ] {
             let text = path_text(&names(path));
             assert_eq!(text, expected);
-            let read = model::policy::IndexPath::parse(&text).unwrap();
+            let read = model::policy::PolicyPath::parse(&text).unwrap();
             assert_eq!(read.segments, names(path));
         }
     }

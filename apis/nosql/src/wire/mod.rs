@@ -3,6 +3,7 @@
 pub(crate) mod activity;
 pub(crate) mod answer_body;
 pub(crate) mod body;
+pub(crate) mod continuation;
 pub(crate) mod date;
 pub(crate) mod definition;
 pub(crate) mod header_map;

@@ -6,11 +6,11 @@ use super::{key_header, links, percent};
 use crate::faults::{NosqlFault, WireFault};
 use engine::{PermissionPart, PermissionResource, WantedPermission};
 use model::limits::KEY_PATHS_MAX;
-use model::{PermissionDefinition, RequestFault, ScriptKind};
+use model::{PermissionDefinition, ScriptKind};
 use std::borrow::Cow;
 
 /// The decoded segments of the link in `definition`.
-pub(crate) fn segments(definition: &PermissionDefinition) -> Result<Vec<Cow<'_, str>>, RequestFault> {
+pub(crate) fn segments(definition: &PermissionDefinition) -> Result<Vec<Cow<'_, str>>, NosqlFault> {
     let segments = definition.resource.trim_matches('/').split('/').map(percent::decoded);
     segments.collect::<Option<_>>().ok_or_else(|| bad("its percent-encoding is broken"))
 }
@@ -39,7 +39,7 @@ fn resource<'a>(segments: &'a [Cow<'a, str>]) -> Result<PermissionResource<'a>, 
         ["dbs", _, "colls", _, "docs", _, "attachments", ..] => {
             Err(WireFault::NotSupported { feature: "a permission for an attachment".to_owned() }.into())
         }
-        _ => Err(bad("it must be the link of a container, an item or a script").into()),
+        _ => Err(bad("it must be the link of a container, an item or a script")),
     }
 }
 
@@ -54,8 +54,8 @@ fn part<'a>(kind: &str, id: &'a str) -> Option<PermissionPart<'a>> {
     Some(PermissionPart::Script(kind, id))
 }
 
-fn bad(reason: &str) -> RequestFault {
-    RequestFault::BadDefinition { field: "resource".to_owned(), reason: reason.to_owned() }
+fn bad(reason: &str) -> NosqlFault {
+    WireFault::Definition { field: "resource".to_owned(), reason: reason.to_owned() }.into()
 }
 
 #[cfg(test)]

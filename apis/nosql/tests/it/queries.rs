@@ -334,26 +334,103 @@ async fn a_computed_property_is_indexed_where_the_policy_names_it() {
 }
 
 #[tokio::test]
-async fn a_continuation_belongs_to_its_query_and_its_scope() {
+async fn a_continuation_belongs_to_its_container_and_order() {
     let client = filled().await;
+    client.create("/dbs/d/colls", container("other")).await;
     let text = "SELECT VALUE c.n FROM c ORDER BY c.n";
     let first = client.send(query(text).header("x-ms-max-item-count", "2")).await;
     let token = first.header("x-ms-continuation").unwrap().to_owned();
-    let resumed = query(text).header("x-ms-max-item-count", "2").header("x-ms-continuation", &token);
-    assert_eq!(Json::from(rows(&client.send(resumed).await)), json!([2, 3]));
+    let parsed: Json = serde_json::from_str(&token).unwrap();
+    assert_eq!(parsed[0]["range"], json!({ "min": "", "max": "FF" }));
+    let sealed = parsed[0]["token"].as_str().unwrap();
+    let resumed = query(text).header("x-ms-max-item-count", "2");
+    for token in [&token, sealed] {
+        let resumed = resumed.clone().header("x-ms-continuation", token);
+        assert_eq!(Json::from(rows(&client.send(resumed).await)), json!([2, 3]));
+    }
+    let elsewhere = Call { path: "/dbs/d/colls/other/docs".to_owned(), ..query(text) };
     let foreign = [
         query("SELECT VALUE c.n FROM c ORDER BY c.n DESC"),
+        query("SELECT VALUE c.n FROM c ORDER BY c.id"),
         query("SELECT VALUE c.n FROM c"),
-        query(text).key(&json!(["k1"])),
+        query("SELECT DISTINCT VALUE c.n FROM c ORDER BY c.n"),
+        query("SELECT VALUE c.n FROM c GROUP BY c.n"),
+        elsewhere,
         Call::get(DOCS),
     ];
     for call in foreign {
         let answer = client.send(call.header("x-ms-continuation", &token)).await;
         assert_eq!(answer.code(), (400, 0), "{answer:?}");
+        assert!(answer.message().contains("Invalid Continuation Token"), "{answer:?}");
     }
-    let mut forged = token.into_bytes();
-    forged[30] ^= 1;
-    for forged in [forged, b"nonsense".to_vec(), b"[{\"token\":\"x\"}]".to_vec()] {
-        assert_eq!(client.send(query(text).header("x-ms-continuation", forged)).await.code(), (400, 0));
+    let mut forged = token.clone().into_bytes();
+    forged[40] ^= 1;
+    let truncated = token.replace(&sealed[sealed.len() - 4..], "");
+    for forged in [forged, truncated.into_bytes(), b"nonsense".to_vec(), b"[{\"token\":\"x\"}]".to_vec()] {
+        let answer = client.send(query(text).header("x-ms-continuation", forged)).await;
+        assert_eq!(answer.code(), (400, 0));
+        assert!(answer.message().contains("Invalid Continuation Token"), "{answer:?}");
+    }
+}
+
+/// Clients that merge ranges replace a placeholder in the filter when they resume, and some name the scope otherwise.
+#[tokio::test]
+async fn a_continuation_resumes_with_another_filter_and_another_name_of_its_scope() {
+    let client = filled().await;
+    let text = |filter: &str| {
+        format!(
+            "SELECT c._rid, [{{\"item\": c.n}}] AS orderByItems, c.n AS payload FROM c WHERE ({filter}) ORDER BY c.n"
+        )
+    };
+    let in_key = |text: &str| query(text).key(&json!(["k1"])).header("x-ms-max-item-count", "2");
+    let page = client.send(in_key(&text("true"))).await;
+    let token = page.header("x-ms-continuation").unwrap().to_owned();
+    let resumed = in_key(&text("c.n >= 6")).header("x-ms-continuation", &token);
+    let payloads =
+        |answer: &Answer| rows(answer).iter().map(|row| row["payload"].clone()).collect::<Vec<_>>();
+    assert_eq!(payloads(&client.send(resumed.clone()).await), [json!(11), json!(16)]);
+    let parsed: Json = serde_json::from_str(&token).unwrap();
+    let range = &parsed[0]["range"];
+    let without_key = resumed.without_header("x-ms-documentdb-partitionkey");
+    let by_hash = without_key
+        .clone()
+        .header("x-ms-start-epk", range["min"].as_str().unwrap())
+        .header("x-ms-end-epk", range["max"].as_str().unwrap());
+    assert_eq!(payloads(&client.send(by_hash).await), [json!(11), json!(16)]);
+    let rid = client.send(Call::get("/dbs/d/colls/c")).await.json()["_rid"].as_str().unwrap().to_owned();
+    let mut found = Vec::new();
+    for id in ["0", "1", "2"] {
+        let by_range =
+            without_key.clone().header("x-ms-documentdb-partitionkeyrangeid", format!("{rid},{id}"));
+        let answer = client.send(by_range).await;
+        match answer.code() {
+            (200, 0) => found.extend(payloads(&answer)),
+            code => assert_eq!(code, (400, 0), "{answer:?}"),
+        }
+    }
+    assert_eq!(found, [json!(11), json!(16)]);
+    let other_key = in_key(&text("true")).key(&json!(["k2"])).header("x-ms-continuation", &token);
+    assert_eq!(client.send(other_key).await.code(), (400, 0));
+}
+
+#[tokio::test]
+async fn a_range_may_be_named_with_its_container() {
+    let client = filled().await;
+    let rid = |body: Json| body["_rid"].as_str().unwrap().to_owned();
+    let own = rid(client.send(Call::get("/dbs/d/colls/c")).await.json());
+    let other = rid(client.create("/dbs/d/colls", container("other")).await);
+    for (name, code) in [
+        ("0".to_owned(), (200, 0)),
+        (format!("{own},0"), (200, 0)),
+        (format!("{own},9"), (410, 1002)),
+        (format!("{other},0"), (410, 1000)),
+        (format!("{own},0,0"), (400, 0)),
+        (format!("{own},"), (400, 0)),
+        (format!("0,{own}"), (400, 0)),
+    ] {
+        for call in [query("SELECT * FROM c"), Call::get(DOCS)] {
+            let call = call.header("x-ms-documentdb-partitionkeyrangeid", &name);
+            assert_eq!(client.send(call).await.code(), code, "{name}");
+        }
     }
 }

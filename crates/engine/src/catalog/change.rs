@@ -1,7 +1,7 @@
 //! A change of the catalog: a copy of the state is changed, its rows are committed, then it replaces the old state.
 
 use super::CONTAINERS_MAX;
-use super::entries::{Container, Database, Offer, OfferOwner, Stamp};
+use super::entries::{CatalogStamp, Container, Database, Offer, OfferOwner};
 use super::rows;
 use super::shelf::{Entry, Shelf};
 use super::state::{Catalog, CatalogState, Dropped, Shelves};
@@ -28,7 +28,7 @@ pub(crate) struct Change<'a> {
     batch: Batch,
     /// Containers with a new definition.
     defined: Vec<Arc<Container>>,
-    stamp: Stamp,
+    stamp: CatalogStamp,
     shrinking: bool,
     _turn: MutexGuard<'a, ()>,
 }
@@ -41,7 +41,7 @@ impl<'a> Change<'a> {
         catalog: &'a Catalog,
         store: &'a Store,
         state: CatalogState,
-        stamp: Stamp,
+        stamp: CatalogStamp,
         turn: MutexGuard<'a, ()>,
     ) -> Change<'a> {
         Change {
@@ -56,7 +56,7 @@ impl<'a> Change<'a> {
         }
     }
 
-    pub(crate) fn stamp(&self) -> Stamp {
+    pub(crate) fn stamp(&self) -> CatalogStamp {
         self.stamp
     }
 

@@ -1,9 +1,9 @@
 //! Client encryption keys of a database: stored for clients, not interpreted here.
 
-use super::entries::{Database, Page, PageRequest};
+use super::entries::{Database, ListPage, ListRequest};
 use super::shelf::Entry;
-use super::small::{Creation, Wanted};
-use crate::access::{AdminPass, CatalogPass, check_parent};
+use super::small::{Creation, EntryDraft};
+use crate::authorisation::{AdminPass, CatalogPass, check_parent};
 use crate::engine::Engine;
 use model::{ClientEncryptionKeyDefinition, Fault, MissingFault, RequestFault, Rid};
 use plan::Condition;
@@ -33,7 +33,7 @@ impl Engine {
         let mut change = self.catalog.begin(self).await?;
         change.state.database(database.number()).ok_or(MissingFault::Owner)?;
         let id = definition.id().to_owned();
-        let wanted = Wanted { parent: database.rid(), id: &id, definition };
+        let wanted = EntryDraft { parent: database.rid(), id: &id, definition };
         let rid = |number| Rid::DatabaseChild(database.number(), number);
         let creation = Creation::OnlyNew;
         let written =
@@ -66,8 +66,8 @@ impl Engine {
     pub fn list_encryption_keys(
         &self,
         pass: &CatalogPass<&Database>,
-        page: &PageRequest,
-    ) -> Result<Page<Arc<ClientEncryptionKey>>, Fault> {
+        page: &ListRequest,
+    ) -> Result<ListPage<Arc<ClientEncryptionKey>>, Fault> {
         let database = pass.resource;
         let keys = self.catalog.state().shelves.encryption_keys.children(database.rid());
         self.page_of_entries(page, "clientencryptionkeys", database.rid(), keys)

@@ -3,26 +3,28 @@
 use crate::derived::Derived;
 use crate::slot::{Opening, PartitionSlot};
 use exec::ComputedProperty;
+use model::policy::ComputedProperty as PropertyDefinition;
 use model::{
     ContainerDefinition, ContainerNumber, DatabaseNumber, DefaultTtl, EffectiveKey, EffectiveRange, Etag,
     EvaluationFault, OfferNumber, PartitionKeyDefinition, PartitionOrdinal, QueryFault, Rid, Throughput,
 };
-use partition::index::ComputedReader;
+use partition::index::{ComputedQueries, ComputedReader};
 use partition::keyspace::PartitionId;
 use partition::{ContainerShape, CurrentShape};
+use plan::query::Query;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// When and by which catalog change something was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct CatalogStamp {
     /// Count of catalog changes.
     pub(crate) change: u64,
     /// Seconds since 1970.
     pub(crate) ts: u64,
 }
 
-impl Stamp {
+impl CatalogStamp {
     pub(super) fn etag(self) -> Etag {
         Etag { ordinal: PartitionOrdinal(0), stamp: self.change }
     }
@@ -39,7 +41,7 @@ pub struct Addressed<T> {
 
 /// Which part of a list is requested.
 #[derive(Clone, Debug)]
-pub struct PageRequest {
+pub struct ListRequest {
     /// Maximum number of items.
     pub items_max: usize,
     /// Where to continue.
@@ -48,7 +50,7 @@ pub struct PageRequest {
 
 /// A part of a list.
 #[derive(Clone, Debug)]
-pub struct Page<T> {
+pub struct ListPage<T> {
     /// The items.
     pub items: Vec<T>,
     /// Where to continue, if there is more.
@@ -60,11 +62,11 @@ pub struct Page<T> {
 pub struct Database {
     number: DatabaseNumber,
     id: String,
-    stamp: Stamp,
+    stamp: CatalogStamp,
 }
 
 impl Database {
-    pub(crate) fn new(number: DatabaseNumber, id: String, stamp: Stamp) -> Database {
+    pub(crate) fn new(number: DatabaseNumber, id: String, stamp: CatalogStamp) -> Database {
         Database { number, id, stamp }
     }
 
@@ -93,7 +95,7 @@ impl Database {
         self.stamp.ts
     }
 
-    pub(crate) fn stamp(&self) -> Stamp {
+    pub(crate) fn stamp(&self) -> CatalogStamp {
         self.stamp
     }
 }
@@ -104,15 +106,17 @@ pub(crate) struct ContainerParts {
     pub(crate) number: ContainerNumber,
     pub(crate) database: Arc<Database>,
     pub(crate) definition: ContainerDefinition,
-    pub(crate) stamp: Stamp,
-    /// Parses the queries of its computed properties.
+    pub(crate) stamp: CatalogStamp,
+    /// The queries of its computed properties, parsed once for each definition.
+    pub(crate) computed: ComputedQueries,
+    /// Parses such queries in definitions that partitions have stored.
     pub(crate) computed_reader: ComputedReader,
 }
 
 impl ContainerParts {
     /// The shape for partitions that follows from this definition.
     fn shape(&self, is_expiry_pending: bool) -> ContainerShape {
-        let mut shape = ContainerShape::new(&self.definition, self.computed_reader);
+        let mut shape = ContainerShape::with_queries(&self.definition, &self.computed, self.computed_reader);
         shape.change = self.stamp.change;
         shape.is_expiry_pending = is_expiry_pending;
         shape
@@ -120,12 +124,12 @@ impl ContainerParts {
 
     /// The computed properties that queries see.
     fn computed(&self) -> Result<Arc<[ComputedProperty]>, String> {
-        let read = |property: &model::policy::ComputedProperty| match (self.computed_reader)(&property.query)
-        {
-            Some(query) => Ok((property.name.clone(), query)),
+        let properties = self.definition.policies.computed.iter().zip(&*self.computed);
+        let query = |(property, query): (&PropertyDefinition, &Option<Query>)| match query {
+            Some(query) => Ok((property.name.clone(), query.clone())),
             None => Err(property.name.clone()),
         };
-        self.definition.policies.computed.iter().map(read).collect()
+        properties.map(query).collect()
     }
 }
 
@@ -137,7 +141,7 @@ pub struct Container {
     pub(crate) expiry_pending: bool,
     pub(crate) shape: Arc<CurrentShape>,
     pub(crate) map: Arc<PartitionMap>,
-    /// The computed properties with their queries, parsed once; or the name of one that could not be parsed.
+    /// The computed properties with their queries, or the name of one that could not be parsed.
     computed: Result<Arc<[ComputedProperty]>, String>,
     rid: Rid,
     derived: Derived,
@@ -151,17 +155,17 @@ impl Container {
 
     pub(crate) fn replaced(
         &self,
-        definition: ContainerDefinition,
-        stamp: Stamp,
+        (definition, computed): (ContainerDefinition, ComputedQueries),
+        stamp: CatalogStamp,
         expiry_changed: bool,
     ) -> Container {
-        let parts = ContainerParts { definition, stamp, ..self.parts.clone() };
+        let parts = ContainerParts { definition, computed, stamp, ..self.parts.clone() };
         let pending = self.expiry_pending || expiry_changed;
         Container::assemble(parts, pending, Arc::clone(&self.shape), Arc::clone(&self.map))
     }
 
     /// The same container after the expiry rows were rewritten; clients do not see this as a change.
-    pub(crate) fn settled(&self) -> Container {
+    pub(crate) fn rescheduled(&self) -> Container {
         Container::assemble(self.parts.clone(), false, Arc::clone(&self.shape), Arc::clone(&self.map))
     }
 
@@ -266,7 +270,7 @@ impl Container {
         self.parts.stamp.ts
     }
 
-    pub(crate) fn stamp(&self) -> Stamp {
+    pub(crate) fn stamp(&self) -> CatalogStamp {
         self.parts.stamp
     }
 
@@ -291,12 +295,12 @@ impl Container {
 pub(crate) struct PartitionMap {
     pub(crate) entries: Vec<Arc<PartitionSlot>>,
     /// When the map last changed.
-    pub(crate) stamp: Stamp,
+    pub(crate) stamp: CatalogStamp,
     retired: AtomicBool,
 }
 
 impl PartitionMap {
-    pub(crate) fn new(entries: Vec<Arc<PartitionSlot>>, stamp: Stamp) -> PartitionMap {
+    pub(crate) fn new(entries: Vec<Arc<PartitionSlot>>, stamp: CatalogStamp) -> PartitionMap {
         let retired = AtomicBool::new(false);
         PartitionMap { entries, stamp, retired }
     }
@@ -311,7 +315,11 @@ impl PartitionMap {
         self.retired.load(Ordering::SeqCst)
     }
 
-    pub(crate) fn initial(definition: &PartitionKeyDefinition, count: u32, stamp: Stamp) -> PartitionMap {
+    pub(crate) fn initial(
+        definition: &PartitionKeyDefinition,
+        count: u32,
+        stamp: CatalogStamp,
+    ) -> PartitionMap {
         let entry =
             |(ordinal, range)| Arc::new(PartitionSlot::new(PartitionOrdinal(ordinal), range, Vec::new()));
         let entries = (0..).zip(definition.initial_ranges(count)).map(entry).collect();
@@ -389,11 +397,16 @@ pub struct Offer {
     owner: OfferOwner,
     throughput: Throughput,
     highest: u64,
-    stamp: Stamp,
+    stamp: CatalogStamp,
 }
 
 impl Offer {
-    pub(crate) fn new(number: OfferNumber, owner: OfferOwner, throughput: Throughput, stamp: Stamp) -> Offer {
+    pub(crate) fn new(
+        number: OfferNumber,
+        owner: OfferOwner,
+        throughput: Throughput,
+        stamp: CatalogStamp,
+    ) -> Offer {
         Offer { number, owner, throughput, highest: throughput.max(), stamp }
     }
 
@@ -438,7 +451,7 @@ impl Offer {
         self.stamp.ts
     }
 
-    pub(crate) fn stamp(&self) -> Stamp {
+    pub(crate) fn stamp(&self) -> CatalogStamp {
         self.stamp
     }
 }

@@ -20,7 +20,7 @@ mod users;
 pub use encryption_keys::ClientEncryptionKey;
 pub(crate) use entries::PartitionMap;
 pub use entries::{
-    Addressed, Container, Database, Offer, OfferOwner, Page, PageRequest, PartitionRange, RangeFeed,
+    Addressed, Container, Database, ListPage, ListRequest, Offer, OfferOwner, PartitionRange, RangeFeed,
 };
 pub use permissions::{Permission, PermissionPart, PermissionResource, WantedPermission};
 pub use scripts::{NamedScript, Script};
@@ -30,13 +30,15 @@ pub(crate) use state::{Catalog, CatalogState, Dropped};
 pub use usage::{ContainerUsage, PartitionUsage};
 pub use users::User;
 
-use crate::access::{Account, Action, AdminPass, CatalogPass, Place, Principal, Reach, Sought};
+use crate::authorisation::{Account, Action, AdminPass, CatalogPass, Principal, Reach, Resource, Sought};
 use crate::engine::{Engine, EngineOptions};
 use entries::ContainerParts;
+use model::policy::ComputedProperty;
 use model::{
-    ConflictFault, ContainerChange, ContainerDefinition, ContinuationFault, Etag, Fault, LimitFault,
-    MissingFault, PreconditionFault, RequestFault, Rid, Throughput,
+    ComputedRule, ConflictFault, ContainerChange, ContainerDefinition, ContinuationFault, DefinitionPart,
+    EncryptionRule, Etag, Fault, LimitFault, MissingFault, PreconditionFault, RequestFault, Rid, Throughput,
 };
+use partition::index::{ComputedQueries, parse_computed};
 use plan::Condition;
 use std::sync::Arc;
 
@@ -57,7 +59,7 @@ impl Engine {
         let found = state.find_database(segment).map(|found| Arc::clone(found.resource));
         let found = found.ok_or_else(|| MissingFault::Resource.into());
         let sought = Sought { database: segment, container: None };
-        self.access.reveal(principal, action, sought, found, |database| Place::Database(database))
+        self.access.reveal(principal, action, sought, found, |database| Resource::Database(database))
     }
 
     /// Finds a container by names, or else by RIDs, for a caller who may know of it and wants to perform `action` on
@@ -77,8 +79,9 @@ impl Engine {
                 .find_container(database.resource, container)
                 .ok_or_else(|| MissingFault::Resource.into()),
         };
-        self.access
-            .reveal(principal, action, sought, found, |found| Place::Container(&found.resource, Reach::Whole))
+        self.access.reveal(principal, action, sought, found, |found| {
+            Resource::Container(&found.resource, Reach::Whole)
+        })
     }
 
     /// Creates a database.
@@ -124,8 +127,8 @@ impl Engine {
     pub fn list_databases(
         &self,
         _pass: &CatalogPass<Account>,
-        page: &PageRequest,
-    ) -> Result<Page<Arc<Database>>, Fault> {
+        page: &ListRequest,
+    ) -> Result<ListPage<Arc<Database>>, Fault> {
         let databases = self.catalog.state().databases();
         self.page_of(page, b"databases", databases, |database| database.number().0)
     }
@@ -137,6 +140,7 @@ impl Engine {
         definition: ContainerDefinition,
         throughput: Option<Throughput>,
     ) -> Result<Arc<Container>, Fault> {
+        let computed = self.computed_queries(&definition.policies.computed)?;
         let mut change = self.catalog.begin(self).await?;
         let database = change.state.database(pass.resource.number()).ok_or(MissingFault::Owner)?;
         if change.state.find_container_by_name(&database, &definition.id).is_some() {
@@ -150,8 +154,14 @@ impl Engine {
         let stamp = change.stamp();
         let map = PartitionMap::initial(&definition.partition_key, count, stamp);
         let computed_reader = self.options.computed_reader;
-        let parts =
-            ContainerParts { number, database: Arc::clone(&database), definition, stamp, computed_reader };
+        let parts = ContainerParts {
+            number,
+            database: Arc::clone(&database),
+            definition,
+            stamp,
+            computed,
+            computed_reader,
+        };
         let container = Arc::new(Container::new(parts, false, map));
         change.put_new_container(&container).await?;
         // A container of a database with shared throughput has its own offer only if one is requested.
@@ -169,18 +179,29 @@ impl Engine {
         wanted: ContainerChange,
         condition: &Condition,
     ) -> Result<Arc<Container>, Fault> {
+        let computed = self.computed_queries(&wanted.wanted.policies.computed)?;
         let mut change = self.catalog.begin(self).await?;
         let current = change.state.container(pass.resource.number()).ok_or(MissingFault::Resource)?;
         check(condition, current.etag())?;
         let definition = wanted.applied(current.definition())?;
         let expiry_changed = definition.default_ttl != current.definition().default_ttl;
-        let replaced = Arc::new(current.replaced(definition, change.stamp(), expiry_changed));
+        let replaced = Arc::new(current.replaced((definition, computed), change.stamp(), expiry_changed));
         change.put_container(&replaced);
         change.commit().await?;
         if expiry_changed {
             self.jobs.wake();
         }
         Ok(replaced)
+    }
+
+    /// Parses the queries of computed properties, or refuses them.
+    fn computed_queries(&self, properties: &[ComputedProperty]) -> Result<ComputedQueries, RequestFault> {
+        let queries = parse_computed(properties, self.options.computed_reader);
+        match properties.iter().zip(&*queries).find(|(_, query)| query.is_none()) {
+            Some((property, _)) => Err(DefinitionPart::ComputedProperties
+                .violates(ComputedRule::Query { query: property.query.clone() })),
+            None => Ok(queries),
+        }
     }
 
     /// Deletes a container; its rows are deleted in the background.
@@ -202,8 +223,8 @@ impl Engine {
     pub fn list_containers(
         &self,
         pass: &CatalogPass<&Database>,
-        page: &PageRequest,
-    ) -> Result<Page<Arc<Container>>, Fault> {
+        page: &ListRequest,
+    ) -> Result<ListPage<Arc<Container>>, Fault> {
         let database = pass.resource;
         let context = format!("containers {}", database.number().0);
         let containers = self.catalog.state().containers_of(database);
@@ -224,11 +245,11 @@ impl Engine {
     /// One page of a list that is sorted by `number`; the continuation is the last number returned.
     fn page_of<T>(
         &self,
-        page: &PageRequest,
+        page: &ListRequest,
         context: &[u8],
         all: Vec<T>,
         number: impl Fn(&T) -> u32,
-    ) -> Result<Page<T>, Fault> {
+    ) -> Result<ListPage<T>, Fault> {
         let last = match &page.continuation {
             None => 0,
             Some(text) => {
@@ -244,7 +265,7 @@ impl Engine {
             .last()
             .filter(|_| more)
             .map(|item| self.continuation_key.seal(context, &number(item).to_be_bytes()));
-        Ok(Page { items, continuation })
+        Ok(ListPage { items, continuation })
     }
 }
 
@@ -257,10 +278,9 @@ fn check_encryption_keys(
     let paths = definition.policies.encryption.as_ref().map_or(&[][..], |policy| &policy.paths);
     let absent = |key: &str| state.shelves.encryption_keys.find_by_name(database.rid(), key).is_none();
     match paths.iter().find(|path| absent(&path.key_id)) {
-        Some(path) => Err(RequestFault::BadDefinition {
-            field: "clientEncryptionPolicy".to_owned(),
-            reason: format!("the database has no client encryption key \"{}\"", path.key_id),
-        }),
+        Some(path) => {
+            Err(DefinitionPart::ClientEncryption.violates(EncryptionRule::UnknownKey(path.key_id.clone())))
+        }
         None => Ok(()),
     }
 }

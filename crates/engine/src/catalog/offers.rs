@@ -1,9 +1,9 @@
 //! Offers: provisioned throughput, and how it changes. A change of rate does not move data yet.
 
 use super::check;
-use super::entries::{Offer, Page, PageRequest};
+use super::entries::{ListPage, ListRequest, Offer};
 use super::state::CatalogState;
-use crate::access::{Account, AdminPass, CatalogPass};
+use crate::authorisation::{Account, AdminPass, CatalogPass};
 use crate::engine::Engine;
 use model::{Fault, MissingFault, Rid, ThroughputChange, ThroughputFloor};
 use plan::Condition;
@@ -19,8 +19,8 @@ impl Engine {
     pub fn list_offers(
         &self,
         _pass: &CatalogPass<Account>,
-        page: &PageRequest,
-    ) -> Result<Page<Arc<Offer>>, Fault> {
+        page: &ListRequest,
+    ) -> Result<ListPage<Arc<Offer>>, Fault> {
         let offers = self.catalog.state().offers();
         self.page_of(page, b"offers", offers, |offer| offer.number().0)
     }

@@ -1,15 +1,18 @@
 //! Permissions of a user: each names a resource of the user's database, which is resolved when the permission is
 //! written. A permission for a resource that does not exist then is stored and grants nothing.
 
-use super::entries::{Addressed, Container, Page, PageRequest};
+use super::entries::{Addressed, Container, ListPage, ListRequest};
 use super::shelf::Entry;
-use super::small::{Creation, Wanted, Written};
+use super::small::{Creation, EntryDraft, Written};
 use super::state::CatalogState;
 use super::users::User;
-use crate::access::{AdminPass, CatalogPass, Grant, GrantScope, Named, Permissions, check_parent};
+use crate::authorisation::{
+    AdminPass, CatalogPass, Grant, GrantScope, ItemReference, Permissions, check_parent,
+};
 use crate::engine::Engine;
 use model::{
-    ConflictFault, Fault, KeyComponent, MissingFault, PermissionDefinition, RequestFault, Rid, ScriptKind,
+    ConflictFault, DefinitionPart, DefinitionRule, Fault, KeyComponent, MissingFault, PermissionDefinition,
+    Rid, ScriptKind,
 };
 use plan::Condition;
 use std::sync::Arc;
@@ -81,7 +84,7 @@ impl Engine {
         let id = grant.definition.id.clone();
         let existing = change.state.shelves.permissions.find_by_name(user.rid(), &id).cloned();
         refuse_second(&change.state, user.rid(), &grant, existing.as_deref())?;
-        let wanted = Wanted { parent: user.rid(), id: &id, definition: grant };
+        let wanted = EntryDraft { parent: user.rid(), id: &id, definition: grant };
         let rid = |number| Rid::Permission(database, of_user, number);
         let written = change.create_or_replace(|shelves| &mut shelves.permissions, creation, wanted, rid)?;
         change.commit().await?;
@@ -125,8 +128,8 @@ impl Engine {
         &self,
         pass: &CatalogPass<Permissions<'_>>,
         user: &User,
-        page: &PageRequest,
-    ) -> Result<Page<Arc<Permission>>, Fault> {
+        page: &ListRequest,
+    ) -> Result<ListPage<Arc<Permission>>, Fault> {
         check_parent(user, pass.resource.database.rid())?;
         let permissions = self.catalog.state().shelves.permissions.children(user.rid());
         self.page_of_entries(page, "permissions", user.rid(), permissions)
@@ -140,11 +143,7 @@ fn resolved(state: &CatalogState, user: &User, wanted: WantedPermission<'_>) -> 
         return Ok(Grant::nothing(definition));
     };
     if Some(database.resource.rid()) != user.rid().parent() {
-        return Err(RequestFault::BadDefinition {
-            field: "resource".to_owned(),
-            reason: "it is in another database than the user".to_owned(),
-        }
-        .into());
+        return Err(DefinitionPart::PermissionResource.violates(DefinitionRule::OtherDatabase).into());
     }
     let Some(found) = state.find_container(database.resource, resource.container) else {
         return Ok(Grant::nothing(definition));
@@ -166,11 +165,11 @@ fn resolved(state: &CatalogState, user: &User, wanted: WantedPermission<'_>) -> 
 }
 
 /// The addressed document: below a container that is addressed by RID it is a RID, otherwise an id.
-fn document(owner: &Addressed<Arc<Container>>, id: &str) -> Named {
+fn document(owner: &Addressed<Arc<Container>>, id: &str) -> ItemReference {
     let here = |rid: &Rid| owner.by_rid && rid.parent() == Some(owner.resource.rid());
     match Rid::parse(id).filter(here) {
-        Some(Rid::Document(_, _, number)) => Named::Number(number.raw()),
-        Some(_) | None => Named::Id(id.to_owned()),
+        Some(Rid::Document(_, _, number)) => ItemReference::Number(number.raw()),
+        Some(_) | None => ItemReference::Id(id.to_owned()),
     }
 }
 

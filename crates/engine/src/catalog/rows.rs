@@ -13,7 +13,7 @@
 //! stamp       change · seconds
 //! ```
 
-use super::entries::{Container, ContainerParts, Database, Offer, OfferOwner, PartitionMap, Stamp};
+use super::entries::{CatalogStamp, Container, ContainerParts, Database, Offer, OfferOwner, PartitionMap};
 use super::shelf::{DefinitionCode, Entry};
 use crate::slot::PartitionSlot;
 use bytes::Bytes;
@@ -21,7 +21,7 @@ use model::{
     ContainerDefinition, ContainerNumber, DatabaseNumber, DecodeFault, Decoder, EffectiveKey, EffectiveRange,
     Encoder, Fault, OfferNumber, PartitionOrdinal, ResourceNumber, Rid, StorageFault, Throughput,
 };
-use partition::index::ComputedReader;
+use partition::index::{ComputedReader, parse_computed};
 use std::sync::Arc;
 
 /// Versions of the rows, one for each kind. A row of another version is refused.
@@ -110,7 +110,7 @@ pub(crate) fn encode_database(database: &Database) -> Bytes {
 
 pub(crate) fn decode_database(number: DatabaseNumber, row: &[u8]) -> Result<Database, Fault> {
     let fields = |input: &mut Decoder<'_>| {
-        Ok(Database::new(number, input.text("name of a database")?, Stamp::decode(input)?))
+        Ok(Database::new(number, input.text("name of a database")?, CatalogStamp::decode(input)?))
     };
     decode(row, DATABASE_VERSION, fields).map_err(|fault| damaged(&format!("database {}", number.0), &fault))
 }
@@ -137,11 +137,12 @@ pub(crate) fn decode_container(
         let database =
             database(number_of_database).ok_or_else(|| input.unknown("database", number_of_database.0))?;
         let definition = ContainerDefinition::decode(input)?;
-        let stamp = Stamp::decode(input)?;
+        let stamp = CatalogStamp::decode(input)?;
         let expiry_pending = input.flag("whether expiry is pending")?;
-        let map_stamp = Stamp::decode(input)?;
+        let map_stamp = CatalogStamp::decode(input)?;
         let entries = input.list("partitions", decode_partition)?;
-        let parts = ContainerParts { number, database, definition, stamp, computed_reader };
+        let computed = parse_computed(&definition.policies.computed, computed_reader);
+        let parts = ContainerParts { number, database, definition, stamp, computed, computed_reader };
         Ok(Container::new(parts, expiry_pending, PartitionMap::new(entries, map_stamp)))
     };
     decode(row, CONTAINER_VERSION, fields)
@@ -177,7 +178,7 @@ pub(crate) fn decode_offer(number: OfferNumber, row: &[u8]) -> Result<Offer, Fau
         let owner = OfferOwner { rid: decode_rid(input)? };
         let throughput = Throughput::decode(input)?;
         let highest = input.number("highest rate")?;
-        Ok(Offer::new(number, owner, throughput, Stamp::decode(input)?).with_highest(highest))
+        Ok(Offer::new(number, owner, throughput, CatalogStamp::decode(input)?).with_highest(highest))
     };
     decode(row, OFFER_VERSION, fields).map_err(|fault| damaged(&format!("offer {}", number.0), &fault))
 }
@@ -203,20 +204,20 @@ pub(crate) fn decode_entry<D>(
         }
         let id = input.text("name")?;
         let definition = (code.decode)(input)?;
-        Ok(Entry::new(number, rid, id, definition, Stamp::decode(input)?))
+        Ok(Entry::new(number, rid, id, definition, CatalogStamp::decode(input)?))
     };
     decode(row, SMALL_RESOURCE_VERSION, fields)
         .map_err(|fault| damaged(&format!("{} {}", code.name, number.0), &fault))
 }
 
-impl Stamp {
+impl CatalogStamp {
     fn encode(self, out: &mut Encoder) {
         out.number(self.change);
         out.number(self.ts);
     }
 
-    fn decode(input: &mut Decoder<'_>) -> Result<Stamp, DecodeFault> {
-        Ok(Stamp { change: input.number("change of a stamp")?, ts: input.number("time of a stamp")? })
+    fn decode(input: &mut Decoder<'_>) -> Result<CatalogStamp, DecodeFault> {
+        Ok(CatalogStamp { change: input.number("change of a stamp")?, ts: input.number("time of a stamp")? })
     }
 }
 

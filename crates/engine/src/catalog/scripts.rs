@@ -1,10 +1,10 @@
 //! Definitions of the scripts of a container. They are executed elsewhere.
 
 use super::change::script_shelf;
-use super::entries::{Container, Page, PageRequest};
+use super::entries::{Container, ListPage, ListRequest};
 use super::shelf::Entry;
-use super::small::{Creation, Wanted, Written};
-use crate::access::{AdminPass, CatalogPass, ExecutePass, Scripts};
+use super::small::{Creation, EntryDraft, Written};
+use crate::authorisation::{AdminPass, CatalogPass, ExecutePass, Scripts};
 use crate::engine::Engine;
 use model::{Fault, LimitFault, MissingFault, RequestFault, Rid, ScriptDefinition, ScriptKind};
 use plan::Condition;
@@ -63,13 +63,13 @@ impl Engine {
         change.state.container(container.number()).ok_or(MissingFault::Owner)?;
         let parent = container.rid();
         let id = definition.id().to_owned();
-        let wanted = Wanted { parent, id: &id, definition };
+        let wanted = EntryDraft { parent, id: &id, definition };
         let (database, number) = (container.database().number(), container.number());
         let rid = |script| Rid::Script(database, number, kind, script);
         let written = change.create_or_replace(script_shelf(kind), creation, wanted, rid)?;
         let limit = kind.count_max();
         if change.state.shelves.scripts(kind).count(parent) > limit {
-            return Err(LimitFault::TooManyResources { what: kind.words(), limit }.into());
+            return Err(LimitFault::TooManyResources { what: kind.plural(), limit }.into());
         }
         change.commit().await?;
         Ok(written)
@@ -109,8 +109,8 @@ impl Engine {
     pub fn list_scripts(
         &self,
         pass: &CatalogPass<Scripts<'_>>,
-        page: &PageRequest,
-    ) -> Result<Page<Arc<Script>>, Fault> {
+        page: &ListRequest,
+    ) -> Result<ListPage<Arc<Script>>, Fault> {
         let Scripts { container, kind } = pass.resource;
         let scripts = self.catalog.state().shelves.scripts(kind).children(container.rid());
         self.page_of_entries(page, list_name(kind), container.rid(), scripts)

@@ -2,7 +2,7 @@
 //!
 //! All kinds are handled alike, so there is one generic type; its parameter is the definition of the resource.
 
-use super::entries::{Addressed, Stamp};
+use super::entries::{Addressed, CatalogStamp};
 use model::{DecodeFault, Decoder, Encoder, Etag, ResourceNumber, Rid};
 use partition::keyspace::EntryKind;
 use std::collections::{BTreeMap, HashMap};
@@ -15,11 +15,17 @@ pub struct Entry<D> {
     rid: Rid,
     id: String,
     definition: D,
-    stamp: Stamp,
+    stamp: CatalogStamp,
 }
 
 impl<D> Entry<D> {
-    pub(crate) fn new(number: ResourceNumber, rid: Rid, id: String, definition: D, stamp: Stamp) -> Entry<D> {
+    pub(crate) fn new(
+        number: ResourceNumber,
+        rid: Rid,
+        id: String,
+        definition: D,
+        stamp: CatalogStamp,
+    ) -> Entry<D> {
         Entry { number, rid, id, definition, stamp }
     }
 
@@ -53,7 +59,7 @@ impl<D> Entry<D> {
         self.stamp.ts
     }
 
-    pub(crate) fn stamp(&self) -> Stamp {
+    pub(crate) fn stamp(&self) -> CatalogStamp {
         self.stamp
     }
 }
@@ -167,7 +173,7 @@ mod tests {
     fn entry(number: u32, id: &str) -> Arc<Entry<()>> {
         let number = ResourceNumber(number);
         let rid = Rid::DatabaseChild(DatabaseNumber(1), number);
-        Arc::new(Entry::new(number, rid, id.to_owned(), (), Stamp { change: 1, ts: 1 }))
+        Arc::new(Entry::new(number, rid, id.to_owned(), (), CatalogStamp { change: 1, ts: 1 }))
     }
 
     #[test]

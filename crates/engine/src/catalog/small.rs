@@ -2,7 +2,7 @@
 
 use super::change::{Change, ShelfOf};
 use super::check;
-use super::entries::{Page, PageRequest};
+use super::entries::{ListPage, ListRequest};
 use super::shelf::Entry;
 use crate::engine::Engine;
 use model::{ConflictFault, Fault, MissingFault, PreconditionFault, ResourceNumber, Rid};
@@ -28,7 +28,7 @@ pub struct Written<T> {
 }
 
 /// A resource to be written below `parent`.
-pub(super) struct Wanted<'a, D> {
+pub(super) struct EntryDraft<'a, D> {
     pub(super) parent: Rid,
     pub(super) id: &'a str,
     pub(super) definition: D,
@@ -40,22 +40,22 @@ impl Change<'_> {
         &mut self,
         shelf: ShelfOf<D>,
         creation: &Creation,
-        wanted: Wanted<'_, D>,
+        draft: EntryDraft<'_, D>,
         rid: impl FnOnce(ResourceNumber) -> Rid,
     ) -> Result<Written<Entry<D>>, Fault> {
-        let existing = shelf(&mut self.state.shelves).find_by_name(wanted.parent, wanted.id).cloned();
+        let existing = shelf(&mut self.state.shelves).find_by_name(draft.parent, draft.id).cloned();
         match (existing, creation) {
             (Some(_), Creation::OnlyNew) => Err(ConflictFault::Id.into()),
             (Some(existing), Creation::OrReplace(condition)) => {
                 check(condition, existing.etag())?;
-                let resource = self.replace_entry(shelf, &existing, wanted.id, wanted.definition);
+                let resource = self.replace_entry(shelf, &existing, draft.id, draft.definition);
                 Ok(Written { resource, created: false })
             }
             (None, Creation::OrReplace(Condition::IfMatch(_) | Condition::IfExists)) => {
                 Err(PreconditionFault::Absent.into())
             }
             (None, Creation::OnlyNew | Creation::OrReplace(_)) => {
-                let resource = self.add_entry(shelf, rid, wanted.id, wanted.definition)?;
+                let resource = self.add_entry(shelf, rid, draft.id, draft.definition)?;
                 Ok(Written { resource, created: true })
             }
         }
@@ -108,11 +108,11 @@ impl Engine {
     /// A page of the children of `parent`; `what` distinguishes the continuations of different lists.
     pub(super) fn page_of_entries<D>(
         &self,
-        page: &PageRequest,
+        page: &ListRequest,
         what: &str,
         parent: Rid,
         children: Vec<Arc<Entry<D>>>,
-    ) -> Result<Page<Arc<Entry<D>>>, Fault> {
+    ) -> Result<ListPage<Arc<Entry<D>>>, Fault> {
         let context = format!("{what} {parent}");
         self.page_of(page, context.as_bytes(), children, |entry| entry.number().0)
     }

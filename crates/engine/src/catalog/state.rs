@@ -1,11 +1,11 @@
 //! The catalog's state at one moment, how it is loaded, and how changes are serialised.
 
 use super::change::Change;
-use super::entries::{Addressed, Container, Database, Offer, PartitionMap, Stamp};
+use super::entries::{Addressed, CatalogStamp, Container, Database, Offer, PartitionMap};
 use super::permissions::Permission;
 use super::rows::{self, MetaRow, StoreSecrets};
 use super::shelf::{DefinitionCode, Shelf};
-use crate::access::Grant;
+use crate::authorisation::Grant;
 use crate::engine::Engine;
 use arc_swap::ArcSwap;
 use kv::{Batch, Durability, Store};
@@ -142,18 +142,18 @@ impl Catalog {
     }
 
     /// Resolves a change whose outcome is unknown: nothing may depend on either outcome before.
-    pub(crate) async fn settle(&self, store: &Store) -> Result<(), Fault> {
+    pub(crate) async fn resolve_unknown_change(&self, store: &Store) -> Result<(), Fault> {
         if !self.doubtful.load(Ordering::Acquire) {
             return Ok(());
         }
-        let settling = async {
+        let resolving = async {
             let _turn = self.changing.lock().await;
-            self.settle_in_turn(store).await
+            self.resolve_in_turn(store).await
         };
-        Box::pin(settling).await
+        Box::pin(resolving).await
     }
 
-    async fn settle_in_turn(&self, store: &Store) -> Result<(), Fault> {
+    async fn resolve_in_turn(&self, store: &Store) -> Result<(), Fault> {
         if !self.doubtful.load(Ordering::Acquire) {
             return Ok(());
         }
@@ -171,10 +171,10 @@ impl Catalog {
     /// Starts a change; others wait until it is committed or dropped.
     pub(crate) async fn begin<'a>(&'a self, engine: &'a Engine) -> Result<Change<'a>, Fault> {
         let turn = self.changing.lock().await;
-        self.settle_in_turn(engine.store()).await?;
+        self.resolve_in_turn(engine.store()).await?;
         let state = CatalogState::clone(&self.state.load());
         let change = state.meta.change_last + 1;
-        let stamp = Stamp { change, ts: engine.ambient().now_seconds() };
+        let stamp = CatalogStamp { change, ts: engine.ambient().now_seconds() };
         Ok(Change::new(self, engine.store(), state, stamp, turn))
     }
 

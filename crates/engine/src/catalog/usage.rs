@@ -1,7 +1,7 @@
 //! The usage of a container: numbers of documents, bytes, partitions and scripts.
 
 use super::entries::Container;
-use crate::access::CatalogPass;
+use crate::authorisation::CatalogPass;
 use crate::engine::Engine;
 use model::{Fault, PartitionOrdinal, ScriptKind};
 

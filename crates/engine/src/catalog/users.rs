@@ -1,9 +1,9 @@
 //! Users of a database: names to which permissions are given.
 
-use super::entries::{Page, PageRequest};
+use super::entries::{ListPage, ListRequest};
 use super::shelf::Entry;
-use super::small::{Creation, Wanted, Written};
-use crate::access::{AdminPass, CatalogPass, Users, check_parent};
+use super::small::{Creation, EntryDraft, Written};
+use crate::authorisation::{AdminPass, CatalogPass, Users, check_parent};
 use crate::engine::Engine;
 use model::{Fault, MissingFault, Rid};
 use plan::Condition;
@@ -30,7 +30,7 @@ impl Engine {
         let id = model::checked_name(id)?;
         let mut change = self.catalog.begin(self).await?;
         change.state.database(database.number()).ok_or(MissingFault::Owner)?;
-        let wanted = Wanted { parent: database.rid(), id, definition: () };
+        let wanted = EntryDraft { parent: database.rid(), id, definition: () };
         let rid = |number| Rid::DatabaseChild(database.number(), number);
         let written = change.create_or_replace(|shelves| &mut shelves.users, creation, wanted, rid)?;
         change.commit().await?;
@@ -72,8 +72,8 @@ impl Engine {
     pub fn list_users(
         &self,
         pass: &CatalogPass<Users<'_>>,
-        page: &PageRequest,
-    ) -> Result<Page<Arc<User>>, Fault> {
+        page: &ListRequest,
+    ) -> Result<ListPage<Arc<User>>, Fault> {
         let database = pass.resource.database;
         let users = self.catalog.state().shelves.users.children(database.rid());
         self.page_of_entries(page, "users", database.rid(), users)

@@ -80,7 +80,7 @@ impl Engine {
             }
         }
         let view = self.store().view().await.map_err(read_fault)?;
-        if let Some(second) = first_behind(&view, container, due).await? {
+        if let Some(second) = first_after(&view, container, due).await? {
             container.shape.note_expiry(second);
         }
         if self.jobs.is_stopping() {
@@ -104,7 +104,7 @@ fn by_partition(map: &Arc<PartitionMap>, rows: &[(Bytes, Bytes)]) -> BTreeMap<Pa
 }
 
 /// The second of the first expiry row after those of `due`.
-async fn first_behind(view: &View, container: &Container, due: KeyRange) -> Result<Option<u64>, Fault> {
+async fn first_after(view: &View, container: &Container, due: KeyRange) -> Result<Option<u64>, Fault> {
     let whole = keyspace::container_rows(container.number());
     let Some(start) = due.end else { return Ok(None) };
     let range = KeyRange { start, end: whole.end };

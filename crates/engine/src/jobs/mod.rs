@@ -14,7 +14,7 @@ mod trim;
 
 use crate::engine::Engine;
 use model::{ContainerNumber, Fault, MissingFault, PartitionOrdinal};
-use partition::Step;
+use partition::BudgetStep;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -27,7 +27,7 @@ const ROUND: Duration = Duration::from_secs(1);
 /// Rounds between two searches for idle partitions.
 const ROUNDS_PER_IDLE_CHECK: u64 = 10;
 /// Pieces of work of one kind that run concurrently. Long ones of one kind delay no other kind.
-const WORK_PER_KIND_MAX: usize = 4;
+const JOBS_PER_KIND_MAX: usize = 4;
 
 #[derive(Debug)]
 pub(crate) struct Jobs {
@@ -56,9 +56,9 @@ impl Default for Jobs {
 
 /// A piece of work; the same piece never runs twice concurrently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Work {
+enum Job {
     /// Resolve a catalog change whose outcome is unknown.
-    SettleCatalog,
+    ResolveCatalog,
     /// Delete the rows of a dropped container.
     Drop(ContainerNumber),
     /// Write the expiry rows of a container whose default time to live changed.
@@ -71,15 +71,15 @@ enum Work {
     CloseIdle,
 }
 
-impl Work {
+impl Job {
     fn name(self) -> &'static str {
         match self {
-            Work::SettleCatalog => "settle the catalog",
-            Work::Drop(_) => "drop a container",
-            Work::Reschedule(_) => "reschedule expiry",
-            Work::Sweep(_) => "sweep expired documents",
-            Work::Trim(..) => "trim logs",
-            Work::CloseIdle => "close idle partitions",
+            Job::ResolveCatalog => "resolve the catalog",
+            Job::Drop(_) => "drop a container",
+            Job::Reschedule(_) => "reschedule expiry",
+            Job::Sweep(_) => "sweep expired documents",
+            Job::Trim(..) => "trim logs",
+            Job::CloseIdle => "close idle partitions",
         }
     }
 
@@ -87,27 +87,27 @@ impl Work {
         #[cfg(feature = "planted-faults")]
         partition::planted::panic_if_job_is(self.name());
         let result = match self {
-            Work::SettleCatalog => engine.catalog.settle(engine.store()).await,
-            Work::Drop(number) => engine.delete_dropped(number).await,
-            Work::Reschedule(number) => engine.reschedule_expiry(number).await,
-            Work::Sweep(number) => engine.sweep_expired(number).await,
-            Work::Trim(number, ordinal) => engine.trim_log(number, ordinal).await,
-            Work::CloseIdle => engine.close_idle_partitions().await,
+            Job::ResolveCatalog => engine.catalog.resolve_unknown_change(engine.store()).await,
+            Job::Drop(number) => engine.delete_dropped(number).await,
+            Job::Reschedule(number) => engine.reschedule_expiry(number).await,
+            Job::Sweep(number) => engine.sweep_expired(number).await,
+            Job::Trim(number, ordinal) => engine.trim_log(number, ordinal).await,
+            Job::CloseIdle => engine.close_idle_partitions().await,
         };
         let is_dropped = |number| engine.catalog.state().container(number).is_none();
         unless_dropped(result, self.container().is_some_and(is_dropped))
     }
 
-    /// The container that the work is for, if it is in the catalog.
+    /// The container that the job is for, if it is in the catalog.
     fn container(self) -> Option<ContainerNumber> {
         match self {
-            Work::Reschedule(number) | Work::Sweep(number) | Work::Trim(number, _) => Some(number),
-            Work::SettleCatalog | Work::Drop(_) | Work::CloseIdle => None,
+            Job::Reschedule(number) | Job::Sweep(number) | Job::Trim(number, _) => Some(number),
+            Job::ResolveCatalog | Job::Drop(_) | Job::CloseIdle => None,
         }
     }
 }
 
-/// The result of work for a container that may have been dropped meanwhile: then its absence is no failure and nothing
+/// The result of a job for a container that may have been dropped meanwhile: then its absence is no failure and nothing
 /// is left to do.
 fn unless_dropped(result: Result<(), Fault>, is_dropped: bool) -> Result<(), Fault> {
     match result {
@@ -148,32 +148,32 @@ impl Jobs {
 
 impl Engine {
     /// Waits for its turn in the budget that all housekeeping shares, index builds included.
-    async fn housekeeping_step(&self) -> Step<'_> {
+    async fn housekeeping_step(&self) -> BudgetStep<'_> {
         self.index_memory.steps().step().await
     }
 
     /// The work that is due now; `round` is the number of a new round, if one has started.
-    fn due_work(&self, round: Option<u64>) -> Vec<Work> {
+    fn due_jobs(&self, round: Option<u64>) -> Vec<Job> {
         let now = self.slots.tick();
         round.into_iter().for_each(|round| self.jobs.round.store(round, Ordering::Relaxed));
         let is_due = |rounds: u64| round.is_some_and(|round| round.is_multiple_of(rounds));
         let state = self.catalog.state();
         let mut due = Vec::new();
         if self.catalog.is_doubtful() {
-            due.push(Work::SettleCatalog);
+            due.push(Job::ResolveCatalog);
         }
         if is_due(ROUNDS_PER_IDLE_CHECK) || self.slots.open_count() > self.options.partitions.open_max {
-            due.push(Work::CloseIdle);
+            due.push(Job::CloseIdle);
         }
         due.extend(self.due_trims());
-        due.extend(state.dropped().iter().map(|dropped| Work::Drop(dropped.number)));
+        due.extend(state.dropped().iter().map(|dropped| Job::Drop(dropped.number)));
         let mut of_containers = Vec::new();
         for container in state.containers() {
             if container.expiry_pending {
-                of_containers.push(Work::Reschedule(container.number()));
+                of_containers.push(Job::Reschedule(container.number()));
             }
             if container.is_sweep_due(now) {
-                of_containers.push(Work::Sweep(container.number()));
+                of_containers.push(Job::Sweep(container.number()));
             }
         }
         // Rotates the containers, so that all get their turn if there is more work than is started at once.
@@ -187,26 +187,26 @@ impl Engine {
 
 /// Running work.
 #[derive(Default)]
-struct UnderWay {
+struct RunningJobs {
     tasks: JoinSet<Result<(), Fault>>,
-    work: BTreeMap<Id, Work>,
+    work: BTreeMap<Id, Job>,
     /// Pieces that have ended in this round: they are started again only in the next, so that one that fails
     /// immediately is not repeated without a pause.
-    ended: BTreeSet<Work>,
+    ended: BTreeSet<Job>,
     /// Whether work waits for other work of its kind.
     has_waiting: bool,
 }
 
-impl UnderWay {
+impl RunningJobs {
     /// Starts the work that is due, up to the limit of each kind.
-    fn begin(&mut self, engine: &Arc<Engine>, due: Vec<Work>) {
+    fn begin(&mut self, engine: &Arc<Engine>, due: Vec<Job>) {
         self.has_waiting = false;
         for work in due {
-            let same_kind = |other: &&Work| std::mem::discriminant(*other) == std::mem::discriminant(&work);
+            let same_kind = |other: &&Job| std::mem::discriminant(*other) == std::mem::discriminant(&work);
             if self.ended.contains(&work) || self.work.values().any(|other| *other == work) {
                 continue;
             }
-            if self.work.values().filter(same_kind).count() >= WORK_PER_KIND_MAX {
+            if self.work.values().filter(same_kind).count() >= JOBS_PER_KIND_MAX {
                 self.has_waiting = true;
                 continue;
             }
@@ -230,7 +230,7 @@ impl UnderWay {
         };
         let work = self.work.remove(&id);
         self.ended.extend(work);
-        let name = work.map_or("unknown", Work::name);
+        let name = work.map_or("unknown", Job::name);
         match ended {
             Ok((_, Ok(()))) => {}
             Ok((_, Err(fault))) => {
@@ -251,15 +251,15 @@ impl UnderWay {
 
 async fn run(engine: Weak<Engine>, wake: Arc<Notify>) {
     let mut round: u64 = 0;
-    let mut under_way = UnderWay::default();
+    let mut running = RunningJobs::default();
     let mut next_round = tokio::time::interval(ROUND);
     next_round.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     next_round.tick().await;
     loop {
         let begun = tokio::select! {
             biased;
-            () = under_way.ended() => {
-                if !under_way.has_waiting {
+            () = running.ended() => {
+                if !running.has_waiting {
                     continue;
                 }
                 None
@@ -267,15 +267,15 @@ async fn run(engine: Weak<Engine>, wake: Arc<Notify>) {
             () = wake.notified() => None,
             _ = next_round.tick() => {
                 round += 1;
-                under_way.ended.clear();
+                running.ended.clear();
                 Some(round)
             }
         };
         let Some(engine) = engine.upgrade() else { return };
         if engine.jobs.is_stopping() {
-            return under_way.wait_for_all().await;
+            return running.wait_for_all().await;
         }
-        under_way.begin(&engine, engine.due_work(begun));
+        running.begin(&engine, engine.due_jobs(begun));
     }
 }
 
@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_for_a_dropped_container_does_not_fail() {
+    fn a_job_for_a_dropped_container_does_not_fail() {
         let absent = || Err(Fault::Missing(MissingFault::Owner));
         assert_eq!(unless_dropped(absent(), true), Ok(()));
         assert_eq!(unless_dropped(absent(), false), absent());

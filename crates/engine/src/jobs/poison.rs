@@ -8,7 +8,7 @@ use crate::catalog::Container;
 use crate::engine::Engine;
 use crate::router::RefusedStep;
 use model::{EffectiveKey, Fault, KeyComponent, PartitionKey, StorageFault};
-use plan::{LogicalKey, Mutation, Operation, Returned};
+use plan::{DocumentOperation, LogicalKey, Mutation, Returned};
 use std::ops::AddAssign;
 use std::sync::atomic::Ordering;
 
@@ -39,9 +39,9 @@ impl Engine {
     ) -> Result<Skipped, Fault> {
         let key = LogicalKey { partition_key: any_key(container)?, effective: place };
         let mut skipped = Skipped::default();
-        let mut rest = mutations.into_iter().map(Operation::Write);
+        let mut rest = mutations.into_iter().map(DocumentOperation::Write);
         loop {
-            let operations: Vec<Operation> = rest.by_ref().take(TRANSACTION_DOCUMENTS).collect();
+            let operations: Vec<DocumentOperation> = rest.by_ref().take(TRANSACTION_DOCUMENTS).collect();
             if operations.is_empty() {
                 return Ok(skipped);
             }
@@ -54,7 +54,7 @@ impl Engine {
         &self,
         container: &Container,
         key: &LogicalKey,
-        mut operations: Vec<Operation>,
+        mut operations: Vec<DocumentOperation>,
     ) -> Result<Skipped, Fault> {
         let mut skipped = Skipped::default();
         let mut done = 0;

@@ -58,7 +58,7 @@ impl Engine {
         // Only if there was no other change of the definition meanwhile.
         let current = change.state.container(number);
         if let Some(current) = current.filter(|current| current.etag() == container.etag()) {
-            change.put_container(&Arc::new(current.settled()));
+            change.put_container(&Arc::new(current.rescheduled()));
             change.commit().await?;
         }
         Ok(())

@@ -4,7 +4,7 @@ use crate::harness::{Harness, item, key, stored, text, unique_mail};
 use model::{
     ConflictFault, ContainerDraft, DefaultTtl, Fault, MissingFault, PreconditionFault, RequestFault,
 };
-use plan::{Condition, Mutation, Operation, Outcome, Rename, Returned, Target};
+use plan::{Condition, DocumentOperation, Mutation, Outcome, Rename, Returned, Target};
 
 #[tokio::test]
 async fn what_is_created_can_be_read_until_it_is_deleted() {
@@ -161,10 +161,12 @@ async fn a_patch_changes_all_or_nothing_and_never_the_key() {
 async fn a_batch_is_all_or_nothing_and_reads_its_own_writes() {
     let harness = Harness::new().await;
     let container = harness.container(|_| {}, 400).await;
-    let create =
-        |json: &str| Operation::Write(Mutation::Create { item: item(json), condition: Condition::None });
-    let read = |id: &str| Operation::Read { target: Target::Id(id.to_owned()), condition: Condition::None };
-    let run = |operations: Vec<Operation>| {
+    let create = |json: &str| {
+        DocumentOperation::Write(Mutation::Create { item: item(json), condition: Condition::None })
+    };
+    let read =
+        |id: &str| DocumentOperation::Read { target: Target::Id(id.to_owned()), condition: Condition::None };
+    let run = |operations: Vec<DocumentOperation>| {
         let (access, key) = (harness.engine.access(), key(&container, r#"["a"]"#));
         let pass = access.batch(&harness.principal, &container, key, operations).unwrap();
         harness.engine.batch(pass, Returned::All, &[])

@@ -2,7 +2,7 @@
 
 use crate::harness::{Harness, KEY, TestAmbient};
 use engine::{Container, EngineOptions};
-use kv::{CommitMode, Durability, FaultKind, FaultScript, StorageCall, Store};
+use kv::{CommitMode, Durability, FaultScript, InjectedFault, StorageCall, Store};
 use model::{ConflictFault, ContainerDraft, DefaultTtl, Fault, MissingFault, StorageFault};
 use partition::keyspace::SPACES;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ async fn scripted() -> (Harness, FaultScript) {
 async fn create_in_doubt(harness: &Harness, script: &FaultScript, container: &Arc<Container>, json: &str) {
     // The first use of a partition opens it, which commits.
     harness.read(container, r#"["a"]"#, "none").await.unwrap_err();
-    script.fail_next(StorageCall::Commit, FaultKind::FailSync);
+    script.fail_next(StorageCall::Commit, InjectedFault::FailSync);
     let doubtful = harness.create(container, json).await;
     assert!(matches!(doubtful, Err(Fault::Storage(StorageFault::Uncertain { .. }))), "{doubtful:?}");
 }
@@ -46,7 +46,7 @@ async fn a_write_that_came_to_light_is_seen_by_the_next() {
 #[tokio::test(start_paused = true)]
 async fn partitions_without_a_part_in_it_go_on_after_a_reopening() {
     let (harness, script) = scripted().await;
-    let container = harness.container(|_| {}, 30_000).await;
+    let container = harness.container(|_| {}, 18_000).await;
     for number in 0..30 {
         let json = format!(r#"{{"id":"1","pk":"{number}"}}"#);
         harness.create(&container, &json).await.unwrap();
@@ -67,7 +67,7 @@ async fn a_drop_that_came_to_light_counts_before_the_next_write() {
     let (harness, script) = scripted().await;
     let container = harness.container(|_| {}, 400).await;
     harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
-    script.fail_next(StorageCall::Commit, FaultKind::FailSync);
+    script.fail_next(StorageCall::Commit, InjectedFault::FailSync);
     let doubtful = harness.drop_container(&container).await;
     assert!(matches!(doubtful, Err(Fault::Storage(StorageFault::Uncertain { .. }))), "{doubtful:?}");
     harness.store.reopen().await.unwrap();
@@ -83,7 +83,7 @@ async fn a_definition_that_came_to_light_counts_and_keeps_its_partitions() {
     let container = harness.container(|_| {}, 400).await;
     harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     let expiring = |draft: &mut ContainerDraft| draft.default_ttl = DefaultTtl::Seconds(10);
-    script.fail_next(StorageCall::Commit, FaultKind::FailSync);
+    script.fail_next(StorageCall::Commit, InjectedFault::FailSync);
     let doubtful = harness.replace(&container, expiring).await;
     assert!(doubtful.is_err());
     harness.store.reopen().await.unwrap();
@@ -114,8 +114,8 @@ async fn what_a_reopening_has_taken_is_forgotten_by_all_writers() {
             // The writer releases its view.
             tokio::time::sleep(Duration::from_secs(3)).await;
         }
-        script.fail_next(StorageCall::Commit, FaultKind::Fail);
-        script.fail_next(StorageCall::Reopen, FaultKind::DropUnsynced);
+        script.fail_next(StorageCall::Commit, InjectedFault::Fail);
+        script.fail_next(StorageCall::Reopen, InjectedFault::DropUnsynced);
         harness.create(&failing, r#"{"id":"1","pk":"a"}"#).await.unwrap_err();
         harness.store.reopen().await.unwrap();
         // The first read makes the writer check; the second may be answered from the cache.

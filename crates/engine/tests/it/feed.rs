@@ -1,6 +1,6 @@
 //! The read feed: every document once, in a fixed order, page by page.
 
-use crate::harness::{Harness, key};
+use crate::harness::{Harness, key, text};
 use engine::{Container, FeedRequest, Scope};
 use model::{Fault, PartitionKeyDefinition, PartitionKeyKind, PartitionOrdinal};
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ async fn drain(harness: &Harness, container: &Container, scope: Scope, items_max
             stored.document.root().member("id").unwrap().as_str().unwrap().to_owned()
         };
         ids.extend(page.documents.iter().map(id));
-        continuation = page.continuation;
+        continuation = page.continuation.map(|next| next.text);
         if continuation.is_none() {
             return ids;
         }
@@ -28,7 +28,7 @@ async fn drain(harness: &Harness, container: &Container, scope: Scope, items_max
 #[tokio::test]
 async fn every_document_comes_once_whatever_the_page_size() {
     let harness = Harness::new().await;
-    let container = harness.container(|_| {}, 30_000).await;
+    let container = harness.container(|_| {}, 18_000).await;
     for number in 0..60 {
         harness.create(&container, &format!(r#"{{"id":"{number}","pk":"{}"}}"#, number % 7)).await.unwrap();
     }
@@ -74,10 +74,22 @@ async fn a_continuation_of_another_request_is_refused() {
         let request = FeedRequest { items_max: 1, continuation, session: Vec::new() };
         async move { engine.feed(pass, &request).await }
     };
-    let first = feed(Scope::Container, None).await.unwrap();
-    let other = feed(Scope::Key(key(&container, r#"["a"]"#)), first.continuation.clone()).await;
-    assert!(matches!(other.unwrap_err(), Fault::Request(_)));
-    let mut forged = first.continuation.unwrap();
+    let first = feed(Scope::Container, None).await.unwrap().continuation.unwrap().text;
+    let key = |json| Scope::Key(key(&container, json));
+    let of_key = feed(key(r#"["a"]"#), None).await.unwrap().continuation.unwrap().text;
+    let other_key = feed(key(r#"["b"]"#), Some(of_key.clone())).await;
+    assert!(matches!(other_key.unwrap_err(), Fault::Request(_)));
+    // The same documents, named differently.
+    for (scope, continuation) in [
+        (key(r#"["a"]"#), &first),
+        (Scope::Range(PartitionOrdinal(0), None), &first),
+        (Scope::Container, &of_key),
+        (Scope::Range(PartitionOrdinal(0), None), &of_key),
+    ] {
+        let page = feed(scope, Some(continuation.clone())).await.unwrap();
+        assert_eq!(text(&page.documents[0]), r#"{"id":"1","pk":"a"}"#);
+    }
+    let mut forged = first;
     forged.pop();
     assert!(matches!(feed(Scope::Container, Some(forged)).await.unwrap_err(), Fault::Request(_)));
     let absent = feed(Scope::Range(PartitionOrdinal(77), None), None).await;

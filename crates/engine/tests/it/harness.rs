@@ -12,7 +12,7 @@ use model::{
 };
 use partition::index::IndexFinding;
 use partition::keyspace::SPACES;
-use plan::{Condition, Item, Mutation, Operation, Outcome, StoredDocument, Target};
+use plan::{Condition, DocumentOperation, Item, Mutation, Outcome, StoredDocument, Target};
 use sha2::Sha256;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -101,6 +101,11 @@ pub(crate) struct Harness {
 }
 
 pub(crate) const KEY: &[u8] = b"key of the tests";
+
+/// Parses the query of a computed property.
+pub(crate) fn lowered(text: &str) -> Option<plan::query::Query> {
+    sql::lower(&sql::parse(text).ok()?, &sql::Parameters::none()).ok()
+}
 
 impl Harness {
     pub(crate) async fn new() -> Harness {
@@ -212,12 +217,13 @@ impl Harness {
         mutation: Mutation,
     ) -> Result<WriteReceipt, Fault> {
         let key = key(container, r#"["a"]"#);
-        let keyed = Keyed::new(container, Some(key), Operation::Write(mutation))?;
+        let keyed = Keyed::new(container, Some(key), DocumentOperation::Write(mutation))?;
         self.engine.write(self.write_pass(keyed)).await.map_err(|refusal| refusal.fault)
     }
 
     pub(crate) async fn create(&self, container: &Container, json: &str) -> Result<StoredDocument, Fault> {
-        let operation = Operation::Write(Mutation::Create { item: item(json), condition: Condition::None });
+        let operation =
+            DocumentOperation::Write(Mutation::Create { item: item(json), condition: Condition::None });
         let keyed = Keyed::new(container, None, operation)?;
         let written = self.engine.write(self.write_pass(keyed)).await;
         written.map(|receipt| stored(receipt.outcome)).map_err(|refusal| refusal.fault)

@@ -1,6 +1,6 @@
 //! The index as the engine sees it: progress over all partitions, memory over all containers.
 
-use crate::harness::{Harness, KEY, TestAmbient, item};
+use crate::harness::{Harness, KEY, TestAmbient, item, lowered};
 use crate::query::drain;
 use engine::{Container, EngineOptions, Keyed, Scope};
 use kv::{CommitMode, Store};
@@ -8,7 +8,7 @@ use model::ContainerDraft;
 use model::policy::{CompositeIndex, ComputedProperty, IndexingPolicy, SpatialIndex};
 use partition::index::IndexOptions;
 use partition::keyspace::SPACES;
-use plan::{Condition, Mutation, Operation};
+use plan::{Condition, DocumentOperation, Mutation};
 use serde_json::json;
 use std::sync::Arc;
 use tokio::task::JoinSet;
@@ -31,7 +31,7 @@ async fn open(store: &Store, index: IndexOptions) -> Harness {
 async fn put(harness: &Harness, container: &Container, number: usize) {
     let text = json!({ "id": number.to_string(), "pk": format!("k{}", number % 40), "n": number % 10 });
     let mutation = Mutation::Upsert { item: item(&text.to_string()), condition: Condition::None };
-    let keyed = Keyed::new(container, None, Operation::Write(mutation)).unwrap();
+    let keyed = Keyed::new(container, None, DocumentOperation::Write(mutation)).unwrap();
     harness.engine.write(harness.write_pass(keyed)).await.unwrap();
 }
 
@@ -43,7 +43,7 @@ fn found(harness: &Harness) -> Arc<Container> {
 async fn partitions_that_nobody_opened_are_not_counted_as_ready() {
     let store = Store::memory(&SPACES, CommitMode::Thread);
     let harness = open(&store, SMALL).await;
-    let container = harness.container(|_| {}, 40_000).await;
+    let container = harness.container(|_| {}, 24_000).await;
     for number in 0..400 {
         put(&harness, &container, number).await;
     }
@@ -105,16 +105,11 @@ async fn many_containers_share_one_bound_on_memory() {
     }
 }
 
-fn read_computed(text: &str) -> Option<plan::query::Query> {
-    sql::lower(&sql::parse(text).ok()?, &sql::Parameters::none()).ok()
-}
-
 /// Cells and computed values in segments and in runs, after other definitions and after a crash of the process.
 #[tokio::test]
 async fn geometries_and_computed_values_are_verified() {
     let store = Store::memory(&SPACES, CommitMode::Thread);
-    let options =
-        || EngineOptions { index: SMALL, computed_reader: read_computed, ..EngineOptions::default() };
+    let options = || EngineOptions { index: SMALL, computed_reader: lowered, ..EngineOptions::default() };
     let harness = Harness::with_options(store.clone(), TestAmbient::new(), &[KEY], options()).await;
     let computed =
         |factor: u32| vec![ComputedProperty::new("tens", format!("SELECT VALUE c.n * {factor} FROM c"))];
@@ -125,7 +120,7 @@ async fn geometries_and_computed_values_are_verified() {
         indexing.spatial = vec![SpatialIndex::at("/at/*", &[]).unwrap()];
         draft.policies.indexing = indexing;
     };
-    let mut container = harness.container(definition, 20_000).await;
+    let mut container = harness.container(definition, 12_000).await;
     let put = async |container: &Container, number: usize| {
         let (east, north) = (number % 90, number % 45);
         let ring = [[east, north], [east + 2, north], [east + 1, north + 2], [east, north]];
@@ -136,7 +131,7 @@ async fn geometries_and_computed_values_are_verified() {
         };
         let text = json!({ "id": number.to_string(), "pk": format!("k{}", number % 40), "n": number % 10, "at": geometry });
         let mutation = Mutation::Upsert { item: item(&text.to_string()), condition: Condition::None };
-        let keyed = Keyed::new(container, None, Operation::Write(mutation)).unwrap();
+        let keyed = Keyed::new(container, None, DocumentOperation::Write(mutation)).unwrap();
         harness.engine.write(harness.write_pass(keyed)).await.unwrap();
     };
     for (factor, first) in [(10, 0), (20, 200), (30, 400)] {
@@ -151,7 +146,7 @@ async fn geometries_and_computed_values_are_verified() {
         assert_eq!(harness.audit_index(&container).await, []);
     }
     // As after a crash of the process: nothing was closed.
-    let verified = engine::verify(&store, read_computed, TestAmbient::new()).await.unwrap();
+    let verified = engine::verify(&store, lowered, TestAmbient::new()).await.unwrap();
     assert!(verified.is_sound(), "{verified:?}");
     assert_eq!((verified.containers[0].documents, verified.containers[0].unindexed), (700, 0));
 }

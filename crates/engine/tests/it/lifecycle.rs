@@ -3,7 +3,7 @@
 use crate::harness::{Harness, HeldStore, KEY, TestAmbient, pass_turns};
 use bytes::Bytes;
 use engine::EngineOptions;
-use kv::{CommitMode, FaultKind, FaultScript, Health, StorageCall, Store};
+use kv::{CommitMode, FaultScript, Health, InjectedFault, StorageCall, Store};
 use model::policy::IndexingPolicy;
 use model::{ContainerNumber, Fault, PartitionOrdinal, StorageFault};
 use partition::index::IndexOptions;
@@ -88,7 +88,7 @@ async fn an_engine_closes_its_store_whatever_its_partitions_say() {
         let container = harness.container(|draft| draft.id = id.to_owned(), 400).await;
         harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     }
-    script.fail_next(StorageCall::Commit, FaultKind::FailSync);
+    script.fail_next(StorageCall::Commit, InjectedFault::FailSync);
     let failed = harness.engine.close().await.unwrap_err();
     assert!(matches!(failed, Fault::Storage(StorageFault::Uncertain { .. })), "{failed:?}");
     assert_eq!(store.health(), Health::Closed);

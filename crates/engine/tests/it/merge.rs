@@ -5,7 +5,7 @@ use engine::{Action, Container, Keyed};
 use model::{
     ConflictFault, ContainerDraft, DefaultTtl, Fault, MissingFault, PreconditionFault, RequestFault,
 };
-use plan::{Condition, Mutation, Operation, Outcome, WhenAbsent};
+use plan::{Condition, DocumentOperation, Mutation, Outcome, WhenAbsent};
 
 fn merge(json: &str, condition: Condition, absent: WhenAbsent) -> Mutation {
     Mutation::Merge { item: item(json), condition, absent }
@@ -17,7 +17,7 @@ async fn merged(
     key_text: &str,
     mutation: Mutation,
 ) -> Result<Outcome, Fault> {
-    let keyed = Keyed::new(container, Some(key(container, key_text)), Operation::Write(mutation))?;
+    let keyed = Keyed::new(container, Some(key(container, key_text)), DocumentOperation::Write(mutation))?;
     let written = harness.engine.write(harness.write_pass(keyed)).await;
     written.map(|receipt| receipt.outcome).map_err(|refusal| refusal.fault)
 }
@@ -99,7 +99,7 @@ async fn a_merge_keeps_unique_keys_and_takes_a_new_time_to_live() {
 
 #[test]
 fn a_merge_needs_the_right_of_what_it_may_do() {
-    let step = |absent| Operation::Write(merge(r#"{"id":"1"}"#, Condition::None, absent));
+    let step = |absent| DocumentOperation::Write(merge(r#"{"id":"1"}"#, Condition::None, absent));
     assert_eq!(Action::of_step(&step(WhenAbsent::Create)), Action::UpsertDocument);
     assert_eq!(Action::of_step(&step(WhenAbsent::Refuse)), Action::ReplaceDocument);
 }

@@ -1,13 +1,14 @@
 //! Queries through the engine: scopes, continuations, sessions and charges. What queries compute is tested below.
 
-use crate::harness::{Harness, KEY, TestAmbient, item, key, text};
+use crate::harness::{Harness, KEY, TestAmbient, item, key, lowered, text};
 use engine::{Container, EngineOptions, QueryPage, QueryRequest, QueryRow, Scope};
 use kv::{CommitMode, Store};
 use model::policy::{
     CompositeIndex, ComputedProperty, DistanceFunction, VectorEmbedding, VectorEmbeddingPolicy,
 };
 use model::{
-    EffectiveKey, EffectiveRange, Fault, Lsn, MissingFault, PartitionOrdinal, RequestFault, SessionToken,
+    ComputedRule, DefinitionPart, EffectiveKey, EffectiveRange, Fault, Lsn, MissingFault,
+    PartitionKeyDefinition, PartitionKeyKind, PartitionOrdinal, RequestFault, SessionToken,
 };
 use partition::keyspace::SPACES;
 use plan::{Condition, Mutation, Target};
@@ -23,14 +24,8 @@ pub(crate) fn request(
     continuation: Option<String>,
 ) -> (Scope, QueryRequest) {
     let query = sql::lower(&sql::parse(sql).unwrap(), &sql::Parameters::none()).unwrap();
-    let request = QueryRequest {
-        query: Arc::new(query),
-        bound_to: None,
-        items_max,
-        continuation,
-        session: Vec::new(),
-        text_bytes: 0,
-    };
+    let request =
+        QueryRequest { query: Arc::new(query), items_max, continuation, session: Vec::new(), text_bytes: 0 };
     (scope, request)
 }
 
@@ -62,7 +57,7 @@ pub(crate) async fn drain(
         let request = request(sql, scope.clone(), items_max, continuation);
         let page = ask(harness, container, &request).await.unwrap();
         rows.extend(page.rows.iter().map(row));
-        continuation = page.continuation;
+        continuation = page.continuation.map(|next| next.text);
         match &continuation {
             Some(text) => assert!(text.len() <= 1024, "a continuation of {} characters", text.len()),
             None => return rows,
@@ -72,7 +67,7 @@ pub(crate) async fn drain(
 
 /// Sixty documents with seven keys over three partitions.
 async fn filled(harness: &Harness) -> Arc<Container> {
-    let container = harness.container(|_| {}, 30_000).await;
+    let container = harness.container(|_| {}, 18_000).await;
     for number in 0..60 {
         let json = format!(r#"{{"id":"{number}","pk":"{}","n":{}}}"#, number % 7, number % 10);
         harness.create(&container, &json).await.unwrap();
@@ -140,9 +135,10 @@ async fn a_continuation_survives_a_restart_and_changes() {
         let number: u32 = id.parse().unwrap();
         let delete = Mutation::Delete { target: Target::Id(id), condition: Condition::None };
         let header = key(&container, &format!(r#"["{}"]"#, number % 7));
-        let keyed = engine::Keyed::new(&container, Some(header), plan::Operation::Write(delete)).unwrap();
+        let keyed =
+            engine::Keyed::new(&container, Some(header), plan::DocumentOperation::Write(delete)).unwrap();
         harness.engine.write(harness.write_pass(keyed)).await.unwrap();
-        (page.rows.iter().map(row).collect::<Vec<_>>(), page.continuation)
+        (page.rows.iter().map(row).collect::<Vec<_>>(), page.continuation.map(|next| next.text))
     };
     let harness = Harness::on(store, ambient).await;
     let container = harness.found().unwrap();
@@ -159,15 +155,26 @@ async fn a_continuation_of_another_request_is_refused() {
     let container = filled(&harness).await;
     let sql = "SELECT * FROM c";
     let page = ask(&harness, &container, &request(sql, Scope::Container, 5, None)).await.unwrap();
-    let token = page.continuation.unwrap();
+    let token = page.continuation.unwrap().text;
     let mut forged = token.clone();
     forged.pop();
+    let of_key = request(sql, Scope::Key(key(&container, r#"["3"]"#)), 5, None);
+    let of_key = ask(&harness, &container, &of_key).await.unwrap().continuation.unwrap().text;
+    let ranked =
+        "SELECT VALUE c.id FROM c ORDER BY RANK RRF(FullTextScore(c.id, '1'), FullTextScore(c.id, '2'))";
+    let by_rank = ask(&harness, &container, &request(ranked, Scope::Container, 5, None)).await.unwrap();
+    let by_rank = by_rank.continuation.unwrap().text;
     for bad in [
         request(sql, Scope::Container, 5, Some(forged)),
-        request("SELECT * FROM c ", Scope::Key(key(&container, r#"["3"]"#)), 5, Some(token.clone())),
-        request("SELECT * FROM c WHERE c.n = 1", Scope::Container, 5, Some(token.clone())),
         request(sql, Scope::Container, 5, Some("null".to_owned())),
-        request(sql, Scope::Range(PartitionOrdinal(0), None), 5, Some(token.clone())),
+        request("SELECT * FROM c ORDER BY c.n", Scope::Container, 5, Some(token.clone())),
+        request("SELECT DISTINCT VALUE c.n FROM c", Scope::Container, 5, Some(token.clone())),
+        request("SELECT c.n FROM c GROUP BY c.n", Scope::Container, 5, Some(token.clone())),
+        request("SELECT * FROM c OFFSET 1 LIMIT 50", Scope::Container, 5, Some(token.clone())),
+        request("SELECT VALUE c FROM c JOIN x IN c.n", Scope::Container, 5, Some(token.clone())),
+        request("SELECT * FROM (SELECT VALUE d FROM d) c", Scope::Container, 5, Some(token.clone())),
+        request(sql, Scope::Key(key(&container, r#"["4"]"#)), 5, Some(of_key)),
+        request(ranked, Scope::Range(PartitionOrdinal(0), None), 5, Some(by_rank)),
     ] {
         let fault = ask(&harness, &container, &bad).await.unwrap_err();
         assert!(matches!(fault, Fault::Request(RequestFault::BadContinuation(_))), "{fault}");
@@ -177,6 +184,90 @@ async fn a_continuation_of_another_request_is_refused() {
     assert_eq!(ask(&harness, &container, &same).await.unwrap().rows.len(), 5);
     let absent = request(sql, Scope::Range(PartitionOrdinal(77), None), 5, None);
     assert!(matches!(ask(&harness, &container, &absent).await.unwrap_err(), Fault::Missing(_)));
+}
+
+#[tokio::test]
+async fn a_continuation_continues_in_every_scope_that_contains_its_rest() {
+    let harness = Harness::new().await;
+    let container = filled(&harness).await;
+    let scope_of = |json: &str| Scope::Key(key(&container, json));
+    let hash = container.definition().partition_key.effective_key(&key(&container, r#"["3"]"#));
+    let ranges = harness.engine.ranges(&harness.reader(&*container)).ranges;
+    for sql in ["SELECT c.pk, c.id FROM c", "SELECT c.pk, c.id FROM c ORDER BY c.n DESC"] {
+        let all = drain(&harness, &container, sql, Scope::Container, 1000).await;
+        let of_key: Vec<String> = all.iter().filter(|row| row.contains(r#""pk":"3""#)).cloned().collect();
+        let first = async |scope| {
+            let page = ask(&harness, &container, &request(sql, scope, 4, None)).await.unwrap();
+            page.continuation.unwrap().text
+        };
+        let rest = async |scope, continuation: &str| {
+            let request = request(sql, scope, 100, Some(continuation.to_owned()));
+            let page = ask(&harness, &container, &request).await.unwrap();
+            page.rows.iter().map(row).collect::<Vec<_>>()
+        };
+        // The key by its value, by its hash, by the range that contains it, and not named at all.
+        let hashes = EffectiveRange::point(hash.clone());
+        let owner = ranges.iter().find(|range| range.range.contains(&hash)).unwrap().ordinal;
+        for origin in [scope_of(r#"["3"]"#), Scope::Hashes(hashes.clone())] {
+            let continuation = first(origin).await;
+            for scope in [
+                scope_of(r#"["3"]"#),
+                Scope::Hashes(hashes.clone()),
+                Scope::Range(owner, None),
+                Scope::Container,
+            ] {
+                assert_eq!(rest(scope.clone(), &continuation).await, of_key[4..], "{sql} {scope:?}");
+            }
+        }
+        // What a narrower scope returns are its own documents of the rest.
+        let continuation = first(Scope::Container).await;
+        let expected: Vec<&String> = all[4..].iter().filter(|row| of_key.contains(row)).collect();
+        assert_eq!(rest(scope_of(r#"["3"]"#), &continuation).await.iter().collect::<Vec<_>>(), expected);
+        let mut by_range = Vec::new();
+        for range in &ranges {
+            by_range.extend(rest(Scope::Range(range.ordinal, None), &continuation).await);
+        }
+        by_range.sort();
+        let mut expected = all[4..].to_vec();
+        expected.sort();
+        assert_eq!(by_range, expected, "{sql}");
+    }
+}
+
+/// The first hash uses the beginning of a string only, so another key may have the same.
+#[tokio::test]
+async fn a_continuation_of_a_long_key_continues_with_this_key_only() {
+    let harness = Harness::new().await;
+    let first_hash = PartitionKeyDefinition::new(PartitionKeyKind::HashV1, ["/pk"]).unwrap();
+    let container = harness.container(|draft| draft.partition_key = first_hash, 400).await;
+    let long = "x".repeat(101);
+    for id in 0..3 {
+        harness.create(&container, &format!(r#"{{"id":"{id}","pk":"{long}"}}"#)).await.unwrap();
+    }
+    let scope = Scope::Key(key(&container, &format!(r#"["{long}"]"#)));
+    let sql = "SELECT VALUE c.id FROM c";
+    let page = ask(&harness, &container, &request(sql, scope.clone(), 1, None)).await.unwrap();
+    let continuation = page.continuation.unwrap().text;
+    let rest = request(sql, scope, 10, Some(continuation.clone()));
+    assert_eq!(ask(&harness, &container, &rest).await.unwrap().rows.len(), 2);
+    let wider = request(sql, Scope::Container, 10, Some(continuation));
+    let fault = ask(&harness, &container, &wider).await.unwrap_err();
+    assert!(matches!(fault, Fault::Request(RequestFault::BadContinuation(_))), "{fault}");
+}
+
+#[tokio::test]
+async fn a_continuation_is_not_bound_to_filter_and_projection() {
+    let harness = Harness::new().await;
+    let container = filled(&harness).await;
+    let first = request("SELECT VALUE c.n FROM c ORDER BY c.n", Scope::Container, 25, None);
+    let page = ask(&harness, &container, &first).await.unwrap();
+    assert_eq!(page.rows.last().map(row).unwrap(), "4");
+    let continuation = page.continuation.map(|next| next.text);
+    // What clients send that merge ranges themselves: the last sort value becomes a condition.
+    let sql = "SELECT c._rid, [{\"item\": c.n}] AS orderByItems FROM c WHERE (c.n >= 4) ORDER BY c.n";
+    let page = ask(&harness, &container, &request(sql, Scope::Container, 100, continuation)).await.unwrap();
+    assert_eq!(page.rows.len(), 35);
+    assert!(row(&page.rows[0]).contains(r#""item":4"#));
 }
 
 #[tokio::test]
@@ -293,10 +384,10 @@ static READS: AtomicUsize = AtomicUsize::new(0);
 
 fn counted_reader(text: &str) -> Option<plan::query::Query> {
     READS.fetch_add(1, Ordering::SeqCst);
-    sql::lower(&sql::parse(text).ok()?, &sql::Parameters::none()).ok()
+    lowered(text)
 }
 
-/// Each query parsed the text of every computed property again.
+/// Each query parsed the text of every computed property again, and each definition twice.
 #[tokio::test]
 async fn computed_properties_are_read_with_the_definition_and_not_with_each_query() {
     let options = EngineOptions { computed_reader: counted_reader, ..EngineOptions::default() };
@@ -305,26 +396,46 @@ async fn computed_properties_are_read_with_the_definition_and_not_with_each_quer
     let tens = || vec![ComputedProperty::new("tens", "SELECT VALUE c.n * 10 FROM c")];
     let container = harness.container(|draft| draft.policies.computed = tens(), 400).await;
     harness.create(&container, r#"{"id":"1","pk":"a","n":2}"#).await.unwrap();
-    let read = READS.load(Ordering::SeqCst);
-    assert!(read > 0);
+    assert_eq!(READS.load(Ordering::SeqCst), 1);
     for _ in 0..3 {
         let request = request("SELECT VALUE c.tens FROM c WHERE c.tens = 20", Scope::Container, 10, None);
         let page = ask(&harness, &container, &request).await.unwrap();
         assert_eq!(page.rows.iter().map(row).collect::<Vec<_>>(), ["20"]);
     }
-    assert_eq!(READS.load(Ordering::SeqCst), read);
+    assert_eq!(READS.load(Ordering::SeqCst), 1);
     let hundreds = || vec![ComputedProperty::new("tens", "SELECT VALUE c.n * 100 FROM c")];
     let container = harness.replace(&container, |draft| draft.policies.computed = hundreds()).await.unwrap();
+    assert_eq!(READS.load(Ordering::SeqCst), 2);
     let request = request("SELECT VALUE c.tens FROM c", Scope::Container, 10, None);
     let page = ask(&harness, &container, &request).await.unwrap();
     assert_eq!(page.rows.iter().map(row).collect::<Vec<_>>(), ["200"]);
 }
 
 #[tokio::test]
-async fn a_container_with_an_unreadable_computed_property_cannot_be_queried() {
-    let harness = Harness::new().await;
-    let unread = || vec![ComputedProperty::new("p", "SELECT VALUE c.a FROM c")];
-    let container = harness.container(|draft| draft.policies.computed = unread(), 400).await;
+async fn a_definition_with_an_unreadable_computed_property_is_refused() {
+    let store = Store::memory(&SPACES, CommitMode::Thread);
+    let options = EngineOptions { computed_reader: lowered, ..EngineOptions::default() };
+    let harness = Harness::with_options(store, TestAmbient::new(), &[KEY], options).await;
+    let container = harness.container(|_| {}, 400).await;
+    let query = "SELECT VALUE c.a +";
+    let unreadable = || vec![ComputedProperty::new("p", query)];
+    let refused = harness.replace(&container, |draft| draft.policies.computed = unreadable()).await;
+    let rule = ComputedRule::Query { query: query.to_owned() };
+    let expected = DefinitionPart::ComputedProperties.violates(rule);
+    assert_eq!(refused.unwrap_err(), Fault::Request(expected));
+    assert!(harness.found().unwrap().definition().policies.computed.is_empty());
+}
+
+#[tokio::test]
+async fn a_stored_container_with_an_unreadable_computed_property_cannot_be_queried() {
+    let store = Store::memory(&SPACES, CommitMode::Thread);
+    let options = EngineOptions { computed_reader: lowered, ..EngineOptions::default() };
+    let harness = Harness::with_options(store.clone(), TestAmbient::new(), &[KEY], options).await;
+    let readable = || vec![ComputedProperty::new("p", "SELECT VALUE c.a FROM c")];
+    harness.container(|draft| draft.policies.computed = readable(), 400).await;
+    // A later version of the program does not understand the query.
+    let harness = Harness::on(store, TestAmbient::new()).await;
+    let container = harness.found().unwrap();
     let request = request("SELECT * FROM c", Scope::Container, 10, None);
     let fault = ask(&harness, &container, &request).await.unwrap_err();
     assert!(fault.to_string().contains("'p'"), "{fault}");

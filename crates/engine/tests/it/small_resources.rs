@@ -2,8 +2,8 @@
 
 use crate::harness::{Harness, KEY, TestAmbient};
 use engine::{
-    AccountKey, Action, CatalogPass, Container, Creation, KeyName, PageRequest, Permission, PermissionPart,
-    PermissionResource, Permissions, Place, Principal, Reach, Script, Scripts, Users, WantedPermission,
+    AccountKey, Action, CatalogPass, Container, Creation, KeyName, ListRequest, Permission, PermissionPart,
+    PermissionResource, Permissions, Principal, Reach, Resource, Script, Scripts, Users, WantedPermission,
 };
 use kv::{CommitMode, Direction, ScanLimit, Store};
 use model::{
@@ -88,8 +88,8 @@ async fn rows(store: &Store) -> Vec<usize> {
 
 fn may_read(harness: &Harness, principal: &Principal, container: &Container, key: &str) -> bool {
     let key = crate::harness::key(container, key);
-    let place = Place::Container(container, Reach::LogicalPartition(&key));
-    harness.engine.access().authorise(principal, Action::ListDocuments, place).is_ok()
+    let resource = Resource::Container(container, Reach::LogicalPartition(&key));
+    harness.engine.access().authorise(principal, Action::ListDocuments, resource).is_ok()
 }
 
 #[tokio::test]
@@ -165,7 +165,9 @@ async fn a_refused_change_leaves_no_trace() {
     let (container, _) = furnish(&harness).await;
     let database = container.database();
     let user = harness.engine.find_user(&harness.reader(Users { database }), "u").unwrap();
-    let wanted = wanted("q", PermissionMode::Read, "absent", None);
+    harness.database("other").await.unwrap();
+    let mut wanted = wanted("q", PermissionMode::Read, "c", None);
+    wanted.resource.database = "other";
     let pass = harness.admin(Permissions { database });
     let refused = harness.engine.create_permission(pass, &user, wanted, &Creation::OnlyNew).await;
     assert!(refused.is_err());
@@ -190,7 +192,7 @@ async fn a_pass_for_one_database_is_none_for_another() {
     assert_eq!(engine.permission_token(&foreign, &permission, TokenLife::DEFAULT).unwrap_err(), missing);
     assert_eq!(engine.find_user(&foreign.users(), "u").unwrap_err(), missing);
     assert_eq!(engine.find_permission(&foreign, &user, "p").unwrap_err(), missing);
-    let page = PageRequest { items_max: 10, continuation: None };
+    let page = ListRequest { items_max: 10, continuation: None };
     assert_eq!(engine.list_permissions(&foreign, &user, &page).unwrap_err(), missing);
     let users = || harness.admin(Users { database: &other });
     let permissions = || harness.admin(Permissions { database: &other });

@@ -4,6 +4,9 @@
 //! Precision Floating-Point Arithmetic, 1997). Very large ones have a separate, scaled-down list, so that no
 //! intermediate sum overflows.
 
+use std::cmp::Ordering;
+use std::num::NonZeroU64;
+
 use crate::number::Number;
 
 /// Doubles from this size on go to the list of large ones.
@@ -13,6 +16,9 @@ const LARGE_SCALE: f64 = 1.606_938_044_258_990_3e60; // 2^200
 
 /// Whole numbers up to this size are exact both as integer and as double.
 const EXACT_MAX: u128 = 1 << 53;
+
+/// Steps from the first quotient to the nearest one; one is enough, and a bound ends the loop in any case.
+const QUOTIENT_STEPS_MAX: usize = 4;
 
 /// A running sum.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -122,19 +128,38 @@ impl ExactSum {
         {
             return Number::Integer(total);
         }
+        let (parts, scale) = self.parts();
+        Number::Double(parts.rounded() * scale)
+    }
+
+    /// The sum divided by a count, rounded once.
+    pub(super) fn mean(&self, count: NonZeroU64) -> Number {
+        if let Some(total) = self.unbounded.total() {
+            return Number::Double(total);
+        }
+        let whole = i128::from(count.get());
+        if !self.has_double
+            && self.integers % whole == 0
+            && let Ok(mean) = i64::try_from(self.integers / whole)
+        {
+            return Number::Integer(mean);
+        }
+        let (parts, scale) = self.parts();
+        Number::Double(parts.divided(count) * scale)
+    }
+
+    /// The sum as one expansion and the factor by which it was scaled down.
+    fn parts(&self) -> (Expansion, f64) {
         let mut small = self.doubles.clone();
         integer_parts(self.integers).into_iter().for_each(|part| small.add(part));
         let mut large = self.large.clone();
-        if large.parts.is_empty() {
-            return Number::Double(small.rounded());
-        }
         // Large ones may have cancelled each other out, so their remainder is moved back where it loses nothing.
         if large.parts.iter().all(|part| part.abs() < LARGE_MIN / LARGE_SCALE) {
             large.parts.iter().for_each(|part| small.add(part * LARGE_SCALE));
-            return Number::Double(small.rounded());
+            return (small, 1.0);
         }
         small.parts.iter().for_each(|part| large.add(part / LARGE_SCALE));
-        Number::Double(large.rounded() * LARGE_SCALE)
+        (large, LARGE_SCALE)
     }
 }
 
@@ -208,6 +233,44 @@ impl Expansion {
     }
 }
 
+impl Expansion {
+    /// The double nearest to the exact sum divided by `count`, ties to even.
+    fn divided(&self, count: NonZeroU64) -> f64 {
+        #[allow(clippy::cast_precision_loss)] // exact up to 2^53 rows
+        let count = count.get() as f64;
+        let mut quotient = self.rounded() / count;
+        // The first quotient was rounded twice, so it may be one step away from the nearest.
+        for _ in 0..QUOTIENT_STEPS_MAX {
+            let rest = self.less_product(quotient, count);
+            let next = match rest.rounded().total_cmp(&0.0) {
+                _ if rest.parts.is_empty() => return quotient,
+                Ordering::Less => quotient.next_down(),
+                Ordering::Equal | Ordering::Greater => quotient.next_up(),
+            };
+            // Twice the rest against the step times the count: less is nearer to the quotient, more to the next.
+            let doubled = Expansion { parts: rest.parts.iter().map(|part| part * 2.0).collect() };
+            let over = doubled.less_product(next - quotient, count).rounded();
+            let is_past_half = if next > quotient { over > 0.0 } else { over < 0.0 };
+            let is_half = over == 0.0;
+            if !(is_past_half || is_half && quotient.to_bits() & 1 == 1) {
+                return quotient;
+            }
+            quotient = next;
+        }
+        quotient
+    }
+
+    /// This sum less a product, exactly.
+    fn less_product(&self, left: f64, right: f64) -> Expansion {
+        let product = left * right;
+        let error = left.mul_add(right, -product);
+        let mut rest = self.clone();
+        rest.add(-product);
+        rest.add(-error);
+        rest
+    }
+}
+
 /// A rounded sum and its rounding error; exact for any two doubles whose sum is finite.
 fn sum_with_error(left: f64, right: f64) -> (f64, f64) {
     let sum = left + right;
@@ -230,6 +293,57 @@ mod tests {
             #[allow(clippy::cast_precision_loss)]
             let expected = value as f64;
             assert_eq!(expansion.rounded(), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn means_are_rounded_once() {
+        let mean = |numbers: &[Number]| {
+            let mut sum = ExactSum::default();
+            numbers.iter().for_each(|number| sum.add(*number));
+            sum.mean(NonZeroU64::new(numbers.len() as u64).unwrap())
+        };
+        let (integer, double) = (Number::Integer, Number::Double);
+        assert_eq!(mean(&[integer(9_007_199_254_740_993), integer(0)]), double(4_503_599_627_370_496.0));
+        assert_eq!(mean(&[integer(9_007_199_254_740_993), integer(2)]), double(4_503_599_627_370_498.0));
+        assert_eq!(mean(&[integer(i64::MAX), integer(i64::MAX)]), integer(i64::MAX));
+        assert_eq!(mean(&[double(1e308), double(1e308)]), double(1e308));
+        assert_eq!(mean(&[double(f64::MAX), double(f64::MAX), double(f64::MAX)]), double(f64::MAX));
+        assert_eq!(mean(&[double(-1e308), double(1e308), double(3.0)]), double(1.0));
+        assert_eq!(mean(&[double(5e-324), double(5e-324)]), double(5e-324));
+        // Half of the smallest step: to even.
+        assert_eq!(mean(&[double(5e-324), double(0.0)]), double(0.0));
+        assert_eq!(mean(&[double(0.1), double(0.2), double(0.3)]), double(0.2));
+        assert_eq!(mean(&[integer(1), integer(2)]), double(1.5));
+    }
+
+    /// Against fractions of 128-bit integers: every mean is nearest to the exact one.
+    #[test]
+    fn means_of_integers_are_nearest() {
+        let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+        for _ in 0..20_000 {
+            let mut next = || {
+                seed ^= seed << 13;
+                seed ^= seed >> 7;
+                seed ^= seed << 17;
+                seed
+            };
+            #[allow(clippy::cast_possible_wrap)]
+            let numbers: Vec<i64> = (0..next() % 6 + 1).map(|_| next() as i64 >> (next() % 40)).collect();
+            let mut sum = ExactSum::default();
+            numbers.iter().for_each(|number| sum.add(Number::Integer(*number)));
+            let count = numbers.len() as i128;
+            let exact: i128 = numbers.iter().map(|number| i128::from(*number)).sum();
+            let Number::Double(mean) = sum.mean(NonZeroU64::new(numbers.len() as u64).unwrap()) else {
+                continue;
+            };
+            // Distances in units of 2^-20: below 2^63 + 6 numbers everything fits 128 bits.
+            #[allow(clippy::cast_possible_truncation)]
+            let distance = |mean: f64| ((mean * 1_048_576.0) as i128 * count - exact * 1_048_576).abs();
+            if (mean * 1_048_576.0).fract() == 0.0 && mean.abs() > 1024.0 {
+                assert!(distance(mean) <= distance(mean.next_up()), "{numbers:?}");
+                assert!(distance(mean) <= distance(mean.next_down()), "{numbers:?}");
+            }
         }
     }
 

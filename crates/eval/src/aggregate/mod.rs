@@ -7,6 +7,7 @@ mod exact_sum;
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 
 use plan::query::AggregateKind;
 use value::{Decoded, Kind, Value, ValueRef, compare, encode_key};
@@ -18,11 +19,11 @@ use exact_sum::ExactSum;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Accumulator {
     kind: AggregateKind,
-    state: State,
+    state: AggregateState,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum State {
+enum AggregateState {
     Count(u64),
     Sum {
         sum: ExactSum,
@@ -38,10 +39,12 @@ impl Accumulator {
     /// An aggregate over nothing.
     pub fn new(kind: AggregateKind) -> Accumulator {
         let state = match kind {
-            AggregateKind::Count | AggregateKind::CountIf => State::Count(0),
-            AggregateKind::Sum | AggregateKind::Avg => State::Sum { sum: ExactSum::default(), count: 0 },
-            AggregateKind::Min | AggregateKind::Max => State::Extreme(None),
-            AggregateKind::MakeList | AggregateKind::MakeSet => State::List(ValueList::default()),
+            AggregateKind::Count | AggregateKind::CountIf => AggregateState::Count(0),
+            AggregateKind::Sum | AggregateKind::Avg => {
+                AggregateState::Sum { sum: ExactSum::default(), count: 0 }
+            }
+            AggregateKind::Min | AggregateKind::Max => AggregateState::Extreme(None),
+            AggregateKind::MakeList | AggregateKind::MakeSet => AggregateState::List(ValueList::default()),
         };
         Accumulator { kind, state }
     }
@@ -52,27 +55,27 @@ impl Accumulator {
             return;
         };
         match &mut self.state {
-            State::Count(count) => {
+            AggregateState::Count(count) => {
                 let counts = self.kind == AggregateKind::Count || value.as_bool() == Some(true);
                 *count = count.saturating_add(u64::from(counts));
             }
-            State::Sum { sum, count } => match Number::of(value) {
+            AggregateState::Sum { sum, count } => match Number::of(value) {
                 Some(number) => {
                     sum.add(number);
                     *count = count.saturating_add(1);
                 }
-                None => self.state = State::Spoiled,
+                None => self.state = AggregateState::Spoiled,
             },
-            State::Extreme(extreme) => {
+            AggregateState::Extreme(extreme) => {
                 if matches!(value.kind(), Kind::Array | Kind::Object) {
-                    self.state = State::Spoiled;
+                    self.state = AggregateState::Spoiled;
                 } else if extreme.as_ref().is_none_or(|extreme| is_better(self.kind, value, extreme.as_ref()))
                 {
                     *extreme = Some(value.to_value());
                 }
             }
-            State::List(values) => values.insert(self.kind, value.to_value()),
-            State::Spoiled => {}
+            AggregateState::List(values) => values.insert(self.kind, value.to_value()),
+            AggregateState::Spoiled => {}
         }
     }
 
@@ -80,63 +83,72 @@ impl Accumulator {
     pub fn add_times(&mut self, value: Option<ValueRef<'_>>, times: u64) {
         match (&mut self.state, value) {
             (_, None) => {}
-            (State::Count(count), Some(value)) => {
+            (AggregateState::Count(count), Some(value)) => {
                 let counts = self.kind == AggregateKind::Count || value.as_bool() == Some(true);
                 *count = count.saturating_add(if counts { times } else { 0 });
             }
-            (State::Sum { sum, count }, Some(value)) => match Number::of(value) {
+            (AggregateState::Sum { sum, count }, Some(value)) => match Number::of(value) {
                 Some(number) => {
                     sum.add_times(number, times);
                     *count = count.saturating_add(times);
                 }
-                None => self.state = State::Spoiled,
+                None => self.state = AggregateState::Spoiled,
             },
-            (State::List(_), Some(_)) if self.kind == AggregateKind::MakeList => {
+            (AggregateState::List(_), Some(_)) if self.kind == AggregateKind::MakeList => {
                 (0..times).for_each(|_| self.add(value));
             }
-            (State::Extreme(_) | State::List(_) | State::Spoiled, Some(_)) => self.add(value),
+            (AggregateState::Extreme(_) | AggregateState::List(_) | AggregateState::Spoiled, Some(_)) => {
+                self.add(value)
+            }
         }
     }
 
     /// Whether the result depends on number kinds that [`add_times`](Self::add_times) did not know.
     pub fn is_in_doubt(&self) -> bool {
         match &self.state {
-            State::Sum { sum, .. } => sum.is_in_doubt(),
-            State::Count(_) | State::Extreme(_) | State::List(_) | State::Spoiled => false,
+            AggregateState::Sum { sum, .. } => sum.is_in_doubt(),
+            AggregateState::Count(_)
+            | AggregateState::Extreme(_)
+            | AggregateState::List(_)
+            | AggregateState::Spoiled => false,
         }
     }
 
     /// Merges another accumulator of the same kind.
     pub fn merge(&mut self, other: Accumulator) {
         match (&mut self.state, other.state) {
-            (State::Count(count), State::Count(more)) => *count = count.saturating_add(more),
-            (State::Sum { sum, count }, State::Sum { sum: more, count: more_count }) => {
+            (AggregateState::Count(count), AggregateState::Count(more)) => {
+                *count = count.saturating_add(more)
+            }
+            (AggregateState::Sum { sum, count }, AggregateState::Sum { sum: more, count: more_count }) => {
                 sum.merge(&more);
                 *count = count.saturating_add(more_count);
             }
-            (State::Extreme(_), State::Extreme(None)) => {}
-            (State::Extreme(_), State::Extreme(Some(value))) => self.add(Some(value.as_ref())),
-            (State::List(values), State::List(more)) => {
+            (AggregateState::Extreme(_), AggregateState::Extreme(None)) => {}
+            (AggregateState::Extreme(_), AggregateState::Extreme(Some(value))) => {
+                self.add(Some(value.as_ref()))
+            }
+            (AggregateState::List(values), AggregateState::List(more)) => {
                 more.values.into_values().flatten().for_each(|value| values.insert(self.kind, value));
             }
-            (State::Spoiled, _) => {}
+            (AggregateState::Spoiled, _) => {}
             // Spoiled by the other one; accumulators of different kinds are never merged.
-            (State::Count(_) | State::Sum { .. } | State::Extreme(_) | State::List(_), _) => {
-                self.state = State::Spoiled
-            }
+            (
+                AggregateState::Count(_)
+                | AggregateState::Sum { .. }
+                | AggregateState::Extreme(_)
+                | AggregateState::List(_),
+                _,
+            ) => self.state = AggregateState::Spoiled,
         }
     }
 
     /// The aggregate; `None` is undefined.
     pub fn finish(&self) -> Option<Value> {
         match &self.state {
-            State::Count(count) => Some(Value::Int64(i64::try_from(*count).unwrap_or(i64::MAX))),
-            State::Sum { sum, count } => match self.kind {
-                AggregateKind::Avg if *count == 0 => None,
-                AggregateKind::Avg => {
-                    let count = i64::try_from(*count).unwrap_or(i64::MAX);
-                    Some(sum.total().divide(Number::Integer(count)).into_value())
-                }
+            AggregateState::Count(count) => Some(Value::Int64(i64::try_from(*count).unwrap_or(i64::MAX))),
+            AggregateState::Sum { sum, count } => match self.kind {
+                AggregateKind::Avg => NonZeroU64::new(*count).map(|count| sum.mean(count).into_value()),
                 AggregateKind::Sum
                 | AggregateKind::Count
                 | AggregateKind::CountIf
@@ -145,21 +157,32 @@ impl Accumulator {
                 | AggregateKind::MakeList
                 | AggregateKind::MakeSet => Some(sum.total().into_value()),
             },
-            State::Extreme(extreme) => extreme.clone(),
-            State::List(values) => Some(values.to_value()),
-            State::Spoiled => None,
+            AggregateState::Extreme(extreme) => extreme.clone(),
+            AggregateState::List(values) => Some(values.to_value()),
+            AggregateState::Spoiled => None,
         }
     }
 
     /// Approximate size in bytes.
     pub(crate) fn weight(&self) -> usize {
         let text = match &self.state {
-            State::Extreme(Some(Value::String(text))) => text.len(),
-            State::List(values) => values.weight,
-            State::Count(_) | State::Sum { .. } | State::Extreme(_) | State::Spoiled => 0,
+            AggregateState::Extreme(Some(Value::String(text))) => text.len(),
+            AggregateState::List(values) => values.weight,
+            AggregateState::Count(_)
+            | AggregateState::Sum { .. }
+            | AggregateState::Extreme(_)
+            | AggregateState::Spoiled => 0,
         };
         size_of::<Accumulator>() + text
     }
+}
+
+/// The mean of two numbers, rounded once.
+pub(crate) fn mean(numbers: [Number; 2]) -> Number {
+    const TWO: NonZeroU64 = NonZeroU64::MIN.saturating_add(1);
+    let mut sum = ExactSum::default();
+    numbers.into_iter().for_each(|number| sum.add(number));
+    sum.mean(TWO)
 }
 
 /// Values by their key codes, so that their order does not matter.

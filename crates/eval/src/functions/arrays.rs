@@ -7,13 +7,13 @@ use value::{Kind, Value, ValueRef};
 
 use super::Call;
 use super::strings::count_value;
-use crate::aggregate::Accumulator;
+use crate::aggregate::{Accumulator, mean};
 use crate::budget::WeightSum;
-use crate::expression::{Outcome, defined};
+use crate::expression::{EvalResult, defined};
 use crate::number::Number;
 use crate::{EvalFault, operators};
 
-pub(super) fn concat(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn concat(call: Call<'_>) -> EvalResult<'_> {
     let mut joined = Vec::new();
     let mut scale = WeightSum::default();
     for index in 0..call.arguments.len() {
@@ -27,7 +27,7 @@ pub(super) fn concat(call: Call<'_>) -> Outcome<'_> {
 }
 
 /// Whether an element equals the value; with `partial`, whether an object holds all its members.
-pub(super) fn contains(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn contains(call: Call<'_>) -> EvalResult<'_> {
     let array = defined!(call.array(0));
     let wanted = defined!(call.value(1));
     let test = if defined!(call.flag(2)) { holds_members } else { operators::equal };
@@ -45,12 +45,12 @@ fn holds_members(element: ValueRef<'_>, wanted: ValueRef<'_>) -> bool {
 }
 
 /// Three-valued OR over the candidates.
-pub(super) fn contains_any(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn contains_any(call: Call<'_>) -> EvalResult<'_> {
     contains_each(call, Some(false), operators::or)
 }
 
 /// Three-valued AND over the candidates.
-pub(super) fn contains_all(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn contains_all(call: Call<'_>) -> EvalResult<'_> {
     contains_each(call, Some(true), operators::and)
 }
 
@@ -58,7 +58,7 @@ fn contains_each(
     call: Call<'_>,
     start: Option<bool>,
     join: fn(Option<bool>, Option<bool>) -> Option<bool>,
-) -> Outcome<'_> {
+) -> EvalResult<'_> {
     let array = defined!(call.array(0));
     let mut known = start;
     for index in 1..call.arguments.len() {
@@ -72,13 +72,13 @@ fn contains_each(
     Ok(known.map(Into::into))
 }
 
-pub(super) fn length(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn length(call: Call<'_>) -> EvalResult<'_> {
     let array = defined!(call.array(0));
     Ok(Some(count_value(array.as_ref().len()).into()))
 }
 
 /// A slice of an array; a negative start counts from the end.
-pub(super) fn slice(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn slice(call: Call<'_>) -> EvalResult<'_> {
     let array = defined!(call.array(0));
     let start = defined!(call.integer(1));
     let count = if call.has(2) { defined!(call.integer(2)) } else { i64::MAX };
@@ -93,7 +93,7 @@ pub(super) fn slice(call: Call<'_>) -> Outcome<'_> {
 }
 
 /// The n-th of the other arguments, counted from 1. Only that one is evaluated.
-pub(super) fn choose(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn choose(call: Call<'_>) -> EvalResult<'_> {
     let index = defined!(call.integer(0));
     match usize::try_from(index) {
         Ok(index @ 1..) => call.value(index),
@@ -102,7 +102,7 @@ pub(super) fn choose(call: Call<'_>) -> Outcome<'_> {
 }
 
 /// `{"k": name, "v": value}` for each member, with other names if given.
-pub(super) fn object_to_array(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn object_to_array(call: Call<'_>) -> EvalResult<'_> {
     let object = defined!(call.value(0));
     if object.kind() != Kind::Object {
         return Ok(None);
@@ -124,7 +124,7 @@ pub(super) fn object_to_array(call: Call<'_>) -> Outcome<'_> {
 
 /// An aggregate over the elements, with the rules of the aggregate over rows, except that the sum of no elements is 0
 /// and all others are undefined.
-pub(super) fn aggregate(call: Call<'_>, kind: AggregateKind) -> Outcome<'_> {
+pub(super) fn aggregate(call: Call<'_>, kind: AggregateKind) -> EvalResult<'_> {
     let array = defined!(call.array(0));
     let mut accumulator = Accumulator::new(kind);
     array.as_ref().elements().for_each(|element| accumulator.add(Some(element)));
@@ -132,7 +132,7 @@ pub(super) fn aggregate(call: Call<'_>, kind: AggregateKind) -> Outcome<'_> {
 }
 
 /// The middle number, or the mean of the two middle ones; undefined for anything but numbers.
-pub(super) fn median(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn median(call: Call<'_>) -> EvalResult<'_> {
     let array = defined!(call.array(0));
     let array = array.as_ref();
     let mut numbers = Vec::with_capacity(array.len());
@@ -154,7 +154,7 @@ fn middle(numbers: &[(ValueRef<'_>, Number)]) -> Option<Number> {
         return Some(upper);
     }
     let lower = numbers.get(half.checked_sub(1)?)?.1;
-    Some(lower.add(upper).divide(Number::Integer(2)))
+    Some(mean([lower, upper]))
 }
 
 /// The distinct elements in the order of values.

@@ -14,7 +14,7 @@ use super::Call;
 use super::moment::{Calendar, Moment};
 use super::strings::text_of;
 use crate::budget::WeightSum;
-use crate::expression::{Outcome, defined};
+use crate::expression::{EvalResult, defined};
 
 const MONTHS: [&str; 12] = [
     "January",
@@ -32,7 +32,7 @@ const MONTHS: [&str; 12] = [
 ];
 const WEEKDAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
-pub(super) fn format(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn format(call: Call<'_>) -> EvalResult<'_> {
     let date = defined!(call.text(0));
     let pattern = defined!(call.text(1));
     let Some(moment) = Moment::parse(&date) else {

@@ -6,11 +6,11 @@ use super::Call;
 use super::moment::{Calendar, Moment, TICKS_PER_DAY, TICKS_PER_MS, TICKS_PER_SECOND};
 use super::strings::text_of;
 use crate::EvalFault;
-use crate::expression::{Outcome, defined};
+use crate::expression::{EvalResult, defined};
 
 /// A part of a date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum DatePart {
     Year,
     Month,
     Day,
@@ -22,19 +22,19 @@ pub(super) enum Part {
     Nanosecond,
 }
 
-impl Part {
+impl DatePart {
     /// The part with this name, in any letter case.
-    fn find(name: &str) -> Option<Part> {
-        const NAMES: [(Part, &[&str]); 9] = [
-            (Part::Year, &["year", "yyyy", "yy"]),
-            (Part::Month, &["month", "mm", "m"]),
-            (Part::Day, &["day", "dd", "d"]),
-            (Part::Hour, &["hour", "hh"]),
-            (Part::Minute, &["minute", "mi", "n"]),
-            (Part::Second, &["second", "ss", "s"]),
-            (Part::Millisecond, &["millisecond", "ms"]),
-            (Part::Microsecond, &["microsecond", "mcs"]),
-            (Part::Nanosecond, &["nanosecond", "ns"]),
+    fn find(name: &str) -> Option<DatePart> {
+        const NAMES: [(DatePart, &[&str]); 9] = [
+            (DatePart::Year, &["year", "yyyy", "yy"]),
+            (DatePart::Month, &["month", "mm", "m"]),
+            (DatePart::Day, &["day", "dd", "d"]),
+            (DatePart::Hour, &["hour", "hh"]),
+            (DatePart::Minute, &["minute", "mi", "n"]),
+            (DatePart::Second, &["second", "ss", "s"]),
+            (DatePart::Millisecond, &["millisecond", "ms"]),
+            (DatePart::Microsecond, &["microsecond", "mcs"]),
+            (DatePart::Nanosecond, &["nanosecond", "ns"]),
         ];
         let found =
             NAMES.iter().find(|(_, names)| names.iter().any(|known| known.eq_ignore_ascii_case(name)));
@@ -46,30 +46,30 @@ impl Part {
         const NS_PER_TICK: i128 = 100;
         let of_ticks = |ticks: i64| Unit::Nanoseconds(i128::from(ticks) * NS_PER_TICK);
         match self {
-            Part::Year => Unit::Months(12),
-            Part::Month => Unit::Months(1),
-            Part::Day => of_ticks(TICKS_PER_DAY),
-            Part::Hour => of_ticks(3_600 * TICKS_PER_SECOND),
-            Part::Minute => of_ticks(60 * TICKS_PER_SECOND),
-            Part::Second => of_ticks(TICKS_PER_SECOND),
-            Part::Millisecond => of_ticks(TICKS_PER_MS),
-            Part::Microsecond => of_ticks(10),
-            Part::Nanosecond => Unit::Nanoseconds(1),
+            DatePart::Year => Unit::Months(12),
+            DatePart::Month => Unit::Months(1),
+            DatePart::Day => of_ticks(TICKS_PER_DAY),
+            DatePart::Hour => of_ticks(3_600 * TICKS_PER_SECOND),
+            DatePart::Minute => of_ticks(60 * TICKS_PER_SECOND),
+            DatePart::Second => of_ticks(TICKS_PER_SECOND),
+            DatePart::Millisecond => of_ticks(TICKS_PER_MS),
+            DatePart::Microsecond => of_ticks(10),
+            DatePart::Nanosecond => Unit::Nanoseconds(1),
         }
     }
 
     fn of(self, moment: Moment) -> i64 {
         let parts = moment.calendar();
         match self {
-            Part::Year => parts.year,
-            Part::Month => parts.month,
-            Part::Day => parts.day,
-            Part::Hour => parts.hour,
-            Part::Minute => parts.minute,
-            Part::Second => parts.second,
-            Part::Millisecond => parts.ticks / TICKS_PER_MS,
-            Part::Microsecond => parts.ticks / 10,
-            Part::Nanosecond => parts.ticks * 100,
+            DatePart::Year => parts.year,
+            DatePart::Month => parts.month,
+            DatePart::Day => parts.day,
+            DatePart::Hour => parts.hour,
+            DatePart::Minute => parts.minute,
+            DatePart::Second => parts.second,
+            DatePart::Millisecond => parts.ticks / TICKS_PER_MS,
+            DatePart::Microsecond => parts.ticks / 10,
+            DatePart::Nanosecond => parts.ticks * 100,
         }
     }
 }
@@ -93,7 +93,7 @@ fn from_nanoseconds(nanoseconds: i128) -> Option<Moment> {
 }
 
 /// The moment `count` parts later.
-pub(super) fn shift(moment: Moment, part: Part, count: i64) -> Option<Moment> {
+pub(super) fn shift(moment: Moment, part: DatePart, count: i64) -> Option<Moment> {
     match part.unit() {
         Unit::Months(months) => moment.plus_months(count.checked_mul(months)?),
         Unit::Nanoseconds(unit) => {
@@ -107,11 +107,11 @@ fn moment(call: Call<'_>, index: usize) -> Result<Option<Moment>, EvalFault> {
 }
 
 /// The part named by an argument.
-pub(super) fn part_named(call: Call<'_>, index: usize) -> Result<Option<Part>, EvalFault> {
-    Ok(call.text(index)?.and_then(|name| Part::find(&name)))
+pub(super) fn part_named(call: Call<'_>, index: usize) -> Result<Option<DatePart>, EvalFault> {
+    Ok(call.text(index)?.and_then(|name| DatePart::find(&name)))
 }
 
-pub(super) fn add(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn add(call: Call<'_>) -> EvalResult<'_> {
     let part = defined!(part_named(call, 0));
     let count = defined!(call.integer(1));
     let moment = defined!(moment(call, 2));
@@ -119,7 +119,7 @@ pub(super) fn add(call: Call<'_>) -> Outcome<'_> {
 }
 
 /// The signed number of boundaries of the part between two moments.
-pub(super) fn difference(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn difference(call: Call<'_>) -> EvalResult<'_> {
     let part = defined!(part_named(call, 0));
     let from = defined!(moment(call, 1));
     let to = defined!(moment(call, 2));
@@ -133,20 +133,20 @@ pub(super) fn difference(call: Call<'_>) -> Outcome<'_> {
     Ok(Some(count.into()))
 }
 
-pub(super) fn part(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn part(call: Call<'_>) -> EvalResult<'_> {
     let part = defined!(part_named(call, 0));
     let moment = defined!(moment(call, 1));
     Ok(Some(Value::Int64(part.of(moment)).into()))
 }
 
 /// For DAY, MONTH and YEAR.
-pub(super) fn part_of(call: Call<'_>, part: Part) -> Outcome<'_> {
+pub(super) fn part_of(call: Call<'_>, part: DatePart) -> EvalResult<'_> {
     let moment = defined!(moment(call, 0));
     Ok(Some(Value::Int64(part.of(moment)).into()))
 }
 
 /// The start of the bin that contains a moment; bins are counted from an origin, 1970 by default.
-pub(super) fn bin(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn bin(call: Call<'_>) -> EvalResult<'_> {
     let date = defined!(moment(call, 0));
     let part = defined!(part_named(call, 1));
     let size = if call.has(2) { defined!(call.integer(2)) } else { 1 };
@@ -157,7 +157,7 @@ pub(super) fn bin(call: Call<'_>) -> Outcome<'_> {
     text_of_moment(bin_start(date, part, size, origin))
 }
 
-fn bin_start(date: Moment, part: Part, size: i64, origin: Moment) -> Option<Moment> {
+fn bin_start(date: Moment, part: DatePart, size: i64, origin: Moment) -> Option<Moment> {
     match part.unit() {
         Unit::Months(unit) => {
             let unit = unit.checked_mul(size)?;
@@ -174,7 +174,7 @@ fn bin_start(date: Moment, part: Part, size: i64, origin: Moment) -> Option<Mome
     }
 }
 
-pub(super) fn from_parts(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn from_parts(call: Call<'_>) -> EvalResult<'_> {
     let mut parts = [0; 7];
     for (index, part) in parts.iter_mut().enumerate().take(call.arguments.len()) {
         *part = defined!(call.integer(index));
@@ -183,28 +183,28 @@ pub(super) fn from_parts(call: Call<'_>) -> Outcome<'_> {
     text_of_moment(Moment::from_calendar(Calendar { year, month, day, hour, minute, second, ticks }))
 }
 
-pub(super) fn to_ticks(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn to_ticks(call: Call<'_>) -> EvalResult<'_> {
     let moment = defined!(moment(call, 0));
     Ok(Some(Value::Int64(moment.ticks()).into()))
 }
 
-pub(super) fn to_timestamp(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn to_timestamp(call: Call<'_>) -> EvalResult<'_> {
     let moment = defined!(moment(call, 0));
     Ok(Some(Value::Int64(moment.ticks().div_euclid(TICKS_PER_MS)).into()))
 }
 
-pub(super) fn from_ticks(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn from_ticks(call: Call<'_>) -> EvalResult<'_> {
     let ticks = defined!(call.integer(0));
     text_of_moment(Moment::from_ticks(ticks))
 }
 
-pub(super) fn from_timestamp(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn from_timestamp(call: Call<'_>) -> EvalResult<'_> {
     let milliseconds = defined!(call.integer(0));
     text_of_moment(Moment::from_ms(milliseconds))
 }
 
 /// The text of a moment, undefined outside the calendar.
-pub(super) fn text_of_moment<'a>(moment: Option<Moment>) -> Outcome<'a> {
+pub(super) fn text_of_moment<'a>(moment: Option<Moment>) -> EvalResult<'a> {
     match moment {
         Some(moment) => text_of(moment.text()),
         None => Ok(None),

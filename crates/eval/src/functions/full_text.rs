@@ -8,7 +8,7 @@ use plan::query::Function;
 use value::{Kind, Value, ValueRef};
 
 use super::Call;
-use crate::expression::{Outcome, defined};
+use crate::expression::{EvalResult, defined};
 use crate::number::double_value;
 use crate::text_analysis::{Language, Terms, analyse};
 use crate::{EvalFault, operators};
@@ -28,28 +28,28 @@ fn analysed(call: Call<'_>, text: &str) -> Result<Terms, EvalFault> {
 }
 
 /// A search term.
-enum Term {
+enum SearchTerm {
     Phrase(Terms),
     Fuzzy { words: Terms, distance: usize },
 }
 
-impl Term {
+impl SearchTerm {
     /// A string, or an object with a term and a distance.
-    fn read(value: ValueRef<'_>) -> Option<Term> {
+    fn read(value: ValueRef<'_>) -> Option<SearchTerm> {
         if value.kind() != Kind::Object {
-            return value.as_str().map(|text| Term::Phrase(analyse(text, Language::English)));
+            return value.as_str().map(|text| SearchTerm::Phrase(analyse(text, Language::English)));
         }
         let words = analyse(value.member("term")?.as_str()?, Language::English);
         let distance = value.member("distance").map_or(Some(0), ValueRef::as_i64)?;
         let distance = usize::try_from(distance).ok().filter(|distance| *distance <= DISTANCE_MAX)?;
-        Some(Term::Fuzzy { words, distance })
+        Some(SearchTerm::Fuzzy { words, distance })
     }
 
     /// Approximate steps to search it in a text.
     fn steps(&self, text: &Terms) -> usize {
         let (words, steps_per_word) = match self {
-            Term::Phrase(phrase) => (phrase, 1),
-            Term::Fuzzy { words, .. } => (words, FUZZY_STEPS),
+            SearchTerm::Phrase(phrase) => (phrase, 1),
+            SearchTerm::Fuzzy { words, .. } => (words, FUZZY_STEPS),
         };
         text.words().len().saturating_mul(words.words().len()).saturating_mul(steps_per_word)
     }
@@ -57,9 +57,9 @@ impl Term {
     /// Number of occurrences in a text.
     fn occurrences(&self, text: &Terms) -> usize {
         match self {
-            Term::Phrase(phrase) => text.count_phrase(phrase),
-            Term::Fuzzy { words, .. } if words.words().is_empty() => 0,
-            Term::Fuzzy { words, distance } => {
+            SearchTerm::Phrase(phrase) => text.count_phrase(phrase),
+            SearchTerm::Fuzzy { words, .. } if words.words().is_empty() => 0,
+            SearchTerm::Fuzzy { words, distance } => {
                 let is_here = |window: &&[String]| {
                     window.iter().zip(words.words()).all(|(found, word)| is_near(found, word, *distance))
                 };
@@ -69,15 +69,15 @@ impl Term {
     }
 }
 
-pub(super) fn contains(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn contains(call: Call<'_>) -> EvalResult<'_> {
     contains_all(call)
 }
 
-pub(super) fn contains_all(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn contains_all(call: Call<'_>) -> EvalResult<'_> {
     fold(call, Some(true), operators::and)
 }
 
-pub(super) fn contains_any(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn contains_any(call: Call<'_>) -> EvalResult<'_> {
     fold(call, Some(false), operators::or)
 }
 
@@ -85,12 +85,12 @@ fn fold(
     call: Call<'_>,
     start: Option<bool>,
     join: fn(Option<bool>, Option<bool>) -> Option<bool>,
-) -> Outcome<'_> {
+) -> EvalResult<'_> {
     let text = defined!(call.value(0).map(|value| Some(value.and_then(|value| value.into_text()))));
     let text = text.map(|text| analysed(call, &text)).transpose()?.unwrap_or_default();
     let mut known = start;
     for index in 1..call.arguments.len() {
-        let term = call.value(index)?.and_then(|value| Term::read(value.as_ref()));
+        let term = call.value(index)?.and_then(|value| SearchTerm::read(value.as_ref()));
         call.charge(term.as_ref().map_or(0, |term| term.steps(&text)))?;
         known = join(known, term.map(|term| term.occurrences(&text) > 0));
     }
@@ -98,7 +98,7 @@ fn fold(
 }
 
 /// Number of words of a text; 0 for anything else.
-pub(super) fn word_count(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn word_count(call: Call<'_>) -> EvalResult<'_> {
     let text = call.text(0)?.map(|text| analysed(call, &text)).transpose()?;
     let words = text.map_or(0, |text| text.words().len());
     Ok(Some(Value::Int64(i64::try_from(words).unwrap_or(i64::MAX)).into()))
@@ -106,16 +106,16 @@ pub(super) fn word_count(call: Call<'_>) -> Outcome<'_> {
 
 /// `_FullTextScore(text, [terms], documents, words, [documents with each term])`: the score of a text, given statistics
 /// of all documents. Used in rewritten queries of clients that rank by themselves.
-pub(super) fn score(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn score(call: Call<'_>) -> EvalResult<'_> {
     let terms = defined!(call.array(1));
     let documents = defined!(call.number(2)).double();
     let words = defined!(call.number(3)).double();
     let hits = defined!(call.array(4));
     let text = call.text(0)?.map(|text| analysed(call, &text)).transpose()?.unwrap_or_default();
-    let statistics = Statistics { documents, words };
+    let statistics = CorpusStatistics { documents, words };
     let mut score = 0.0;
     for (term, hits) in terms.as_ref().elements().zip(hits.as_ref().elements()) {
-        let (Some(term), Some(hits)) = (Term::read(term), hits.as_f64()) else {
+        let (Some(term), Some(hits)) = (SearchTerm::read(term), hits.as_f64()) else {
             return Ok(None);
         };
         call.charge(term.steps(&text))?;
@@ -125,7 +125,7 @@ pub(super) fn score(call: Call<'_>) -> Outcome<'_> {
 }
 
 /// Statistics of all documents, needed for ranking.
-struct Statistics {
+struct CorpusStatistics {
     documents: f64,
     words: f64,
 }
@@ -135,7 +135,7 @@ const SATURATION: f64 = 1.2;
 /// BM25 b: how much the length of a text reduces the weight of its words.
 const LENGTH_WEIGHT: f64 = 0.75;
 
-impl Statistics {
+impl CorpusStatistics {
     /// BM25 of a term with `occurrences` in a text of `length` words that occurs in `hits` documents.
     fn weight(&self, occurrences: usize, length: usize, hits: f64) -> f64 {
         if occurrences == 0 || self.documents <= 0.0 || self.words <= 0.0 {
@@ -150,7 +150,7 @@ impl Statistics {
 }
 
 /// Scores depend on all documents and are defined only in a ranked order.
-pub(super) fn outside_rank<'a>(function: Function) -> Outcome<'a> {
+pub(super) fn outside_rank<'a>(function: Function) -> EvalResult<'a> {
     Err(EvalFault::ScoreOutsideRank { function: function.signature().name })
 }
 

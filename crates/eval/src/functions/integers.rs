@@ -3,16 +3,16 @@
 use value::Value;
 
 use super::Call;
-use crate::expression::{Outcome, defined};
+use crate::expression::{EvalResult, defined};
 
 /// Two whole numbers; fractions and numbers above 64 bits make the result undefined.
-pub(super) fn binary(call: Call<'_>, compute: fn(i64, i64) -> Option<i64>) -> Outcome<'_> {
+pub(super) fn binary(call: Call<'_>, compute: fn(i64, i64) -> Option<i64>) -> EvalResult<'_> {
     let left = defined!(call.integer(0));
     let right = defined!(call.integer(1));
     Ok(compute(left, right).map(|result| Value::Int64(result).into()))
 }
 
-pub(super) fn not(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn not(call: Call<'_>) -> EvalResult<'_> {
     let operand = defined!(call.integer(0));
     Ok(Some(Value::Int64(!operand).into()))
 }

@@ -3,10 +3,10 @@
 use value::Value;
 
 use super::Call;
-use crate::expression::{Outcome, defined};
+use crate::expression::{EvalResult, defined};
 
 /// The number of the document; its argument only selects the source, and must be an object.
-pub(super) fn document_id(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn document_id(call: Call<'_>) -> EvalResult<'_> {
     let item = defined!(call.value(0));
     if item.kind() != value::Kind::Object {
         return Ok(None);

@@ -3,25 +3,25 @@
 use value::Value;
 
 use super::Call;
-use crate::expression::{Outcome, defined};
+use crate::expression::{EvalResult, defined};
 use crate::number::{Number, double_value};
 
 /// Most digits that ROUND accepts; doubles have no more.
 const DIGITS_MAX: i64 = 15;
 
-pub(super) fn unary(call: Call<'_>, compute: fn(f64) -> f64) -> Outcome<'_> {
+pub(super) fn unary(call: Call<'_>, compute: fn(f64) -> f64) -> EvalResult<'_> {
     let number = defined!(call.number(0));
     Ok(Some(double_value(compute(number.double())).into()))
 }
 
-pub(super) fn binary(call: Call<'_>, compute: fn(f64, f64) -> f64) -> Outcome<'_> {
+pub(super) fn binary(call: Call<'_>, compute: fn(f64, f64) -> f64) -> EvalResult<'_> {
     let left = defined!(call.number(0));
     let right = defined!(call.number(1));
     Ok(Some(double_value(compute(left.double(), right.double())).into()))
 }
 
 /// Integers are returned unchanged, even above 2^53.
-pub(super) fn rounding(call: Call<'_>, compute: fn(f64) -> f64) -> Outcome<'_> {
+pub(super) fn rounding(call: Call<'_>, compute: fn(f64) -> f64) -> EvalResult<'_> {
     let number = defined!(call.number(0));
     Ok(Some(round_with(number, compute).into_value().into()))
 }
@@ -33,7 +33,7 @@ fn round_with(number: Number, compute: fn(f64) -> f64) -> Number {
     }
 }
 
-pub(super) fn abs(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn abs(call: Call<'_>) -> EvalResult<'_> {
     let number = defined!(call.number(0));
     let result = match number {
         Number::Integer(value) if value < 0 => number.negate(),
@@ -44,20 +44,20 @@ pub(super) fn abs(call: Call<'_>) -> Outcome<'_> {
 }
 
 /// -1, 0 or 1; NaN stays NaN.
-pub(super) fn sign(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn sign(call: Call<'_>) -> EvalResult<'_> {
     let number = defined!(call.number(0));
     let value = number.double();
     let sign = if value == 0.0 { 0.0 } else { value.signum() };
     Ok(Some(double_value(sign).into()))
 }
 
-pub(super) fn square(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn square(call: Call<'_>) -> EvalResult<'_> {
     let number = defined!(call.number(0));
     Ok(Some(number.multiply(number).into_value().into()))
 }
 
 /// The natural logarithm, or that to a given base.
-pub(super) fn log(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn log(call: Call<'_>) -> EvalResult<'_> {
     let number = defined!(call.number(0)).double();
     if !call.has(1) {
         return Ok(Some(double_value(number.ln()).into()));
@@ -74,12 +74,12 @@ pub(super) fn log(call: Call<'_>) -> Outcome<'_> {
     Ok(Some(double_value(result).into()))
 }
 
-pub(super) fn constant<'a>(value: f64) -> Outcome<'a> {
+pub(super) fn constant<'a>(value: f64) -> EvalResult<'a> {
     Ok(Some(Value::Double(value).into()))
 }
 
 /// At least 0 and below 1.
-pub(super) fn random(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn random(call: Call<'_>) -> EvalResult<'_> {
     const TWO_TO_53: f64 = 9_007_199_254_740_992.0;
     let mut bytes = [0; 8];
     call.frame.context.ambient.fill_random(&mut bytes);
@@ -89,7 +89,7 @@ pub(super) fn random(call: Call<'_>) -> Outcome<'_> {
 }
 
 /// Rounds half away from zero, to whole numbers or to a number of digits; negative digits round left of the point.
-pub(super) fn round(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn round(call: Call<'_>) -> EvalResult<'_> {
     let number = defined!(call.number(0));
     let digits = if call.has(1) { defined!(call.integer(1)) } else { 0 };
     if digits == 0 || (digits > 0 && matches!(number, Number::Integer(_))) {
@@ -110,7 +110,7 @@ pub(super) fn round(call: Call<'_>) -> Outcome<'_> {
 }
 
 /// The largest multiple of a size that does not exceed a number; undefined for size 0.
-pub(super) fn number_bin(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn number_bin(call: Call<'_>) -> EvalResult<'_> {
     let number = defined!(call.number(0));
     let size = if call.has(1) { defined!(call.number(1)) } else { Number::Integer(1) };
     if size.double() == 0.0 {

@@ -23,18 +23,18 @@ mod type_check;
 mod vector;
 
 pub(crate) use self::regex::Pattern;
-pub use self::spatial::{Cap, Direction, Outline, angle_between, angle_of_metres};
+pub use self::spatial::{Cap, Outline, UnitVector, angle_between, angle_of_metres};
 pub(crate) use self::strings::concatenate;
 
 use std::borrow::Cow;
 
 use plan::query::{AggregateKind, Expression, Function};
 
-use crate::expression::{Frame, Outcome};
+use crate::expression::{EvalResult, Frame};
 use crate::number::Number;
 use crate::operators::Class;
 use crate::{Computed, EvalFault};
-use date_time::Part;
+use date_time::DatePart;
 use string_search::LetterCase;
 
 /// A function call: its arguments, and the frame in which they are evaluated.
@@ -52,7 +52,7 @@ impl<'a> Call<'a> {
 
     /// The n-th argument. Charged for one pass over it; a function that makes more charges for them.
     #[inline]
-    fn value(self, index: usize) -> Outcome<'a> {
+    fn value(self, index: usize) -> EvalResult<'a> {
         let Some(argument) = self.arguments.get(index) else {
             return Ok(None);
         };
@@ -84,7 +84,7 @@ impl<'a> Call<'a> {
     }
 
     /// The n-th argument, if it is an array.
-    fn array(self, index: usize) -> Outcome<'a> {
+    fn array(self, index: usize) -> EvalResult<'a> {
         let array = self.value(index)?.filter(|value| value.kind() == value::Kind::Array);
         if let Some(array) = &array {
             self.charge(array.as_ref().len())?;
@@ -100,7 +100,7 @@ impl<'a> Call<'a> {
         Ok(self.value(index)?.and_then(|value| value.as_bool()))
     }
 
-    fn conditional(self) -> Outcome<'a> {
+    fn conditional(self) -> EvalResult<'a> {
         match self.arguments {
             [condition, then, otherwise] => self.frame.conditional(condition, then, otherwise),
             _ => Ok(None),
@@ -117,9 +117,9 @@ impl<'a> Call<'a> {
 }
 
 /// The implementation of a function.
-type Implementation = for<'a> fn(Call<'a>) -> Outcome<'a>;
+type Implementation = for<'a> fn(Call<'a>) -> EvalResult<'a>;
 
-pub(crate) fn call(function: Function, call: Call<'_>) -> Outcome<'_> {
+pub(crate) fn call(function: Function, call: Call<'_>) -> EvalResult<'_> {
     implementation(function)(call)
 }
 
@@ -256,9 +256,9 @@ fn implementation(function: Function) -> Implementation {
         Function::DateTimeFormat => date_format::format,
         Function::Ago => current_time::ago,
         Function::Now => |call| current_time::date_time(call.now_static_ms()),
-        Function::Day => |call| date_time::part_of(call, Part::Day),
-        Function::Month => |call| date_time::part_of(call, Part::Month),
-        Function::Year => |call| date_time::part_of(call, Part::Year),
+        Function::Day => |call| date_time::part_of(call, DatePart::Day),
+        Function::Month => |call| date_time::part_of(call, DatePart::Month),
+        Function::Year => |call| date_time::part_of(call, DatePart::Year),
         Function::StDistance => spatial::distance,
         Function::StWithin => spatial::within,
         Function::StIntersects => spatial::intersects,

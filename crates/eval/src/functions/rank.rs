@@ -3,12 +3,12 @@
 use value::{Value, compare};
 
 use super::Call;
-use crate::expression::{Outcome, defined};
+use crate::expression::{EvalResult, defined};
 use std::cmp::Ordering;
 
 /// `_Rank(score, [distinct scores in ascending order], from the top)`: from 1 on; undefined for a score that is not in
 /// the list.
-pub(super) fn rank(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn rank(call: Call<'_>) -> EvalResult<'_> {
     let score = defined!(call.value(0));
     let scores = defined!(call.array(1));
     let from_top = defined!(call.flag(2));

@@ -16,7 +16,7 @@ use super::Call;
 use super::strings::text_of;
 use crate::EvalFault;
 use crate::budget::WeightSum;
-use crate::expression::{Outcome, defined};
+use crate::expression::{EvalResult, defined};
 
 /// Most bytes of a compiled pattern.
 pub(crate) const PATTERN_SIZE_MAX: usize = 1 << 20;
@@ -82,10 +82,10 @@ const UNCHECKED_BYTES_MAX: usize = 128;
 const PROBE_STEPS: usize = 20_000;
 
 /// A text and the pattern that it is matched with.
-type Comparison<'a> = (Cow<'a, str>, Arc<Pattern>);
+type RegexComparison<'a> = (Cow<'a, str>, Arc<Pattern>);
 
 /// The text and the pattern of a call.
-fn text_and_pattern(call: Call<'_>) -> Result<Option<Comparison<'_>>, EvalFault> {
+fn text_and_pattern(call: Call<'_>) -> Result<Option<RegexComparison<'_>>, EvalFault> {
     let text = defined!(call.text(0));
     let pattern = defined!(pattern(call));
     call.charge(text.len() / BYTES_PER_STEP)?;
@@ -94,13 +94,13 @@ fn text_and_pattern(call: Call<'_>) -> Result<Option<Comparison<'_>>, EvalFault>
 }
 
 /// Whether the pattern matches anywhere in the text.
-pub(super) fn matches(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn matches(call: Call<'_>) -> EvalResult<'_> {
     let (text, pattern) = defined!(text_and_pattern(call));
     Ok(Some(pattern.regex.is_match(&text).into()))
 }
 
 /// The first match; undefined if there is none.
-pub(super) fn extract(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn extract(call: Call<'_>) -> EvalResult<'_> {
     let (text, pattern) = defined!(text_and_pattern(call));
     match pattern.regex.find(&text) {
         Some(found) => text_of(found.as_str().to_owned()),
@@ -109,7 +109,7 @@ pub(super) fn extract(call: Call<'_>) -> Outcome<'_> {
 }
 
 /// All matches in order.
-pub(super) fn extract_all(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn extract_all(call: Call<'_>) -> EvalResult<'_> {
     let (text, pattern) = defined!(text_and_pattern(call));
     let mut found = Vec::new();
     let mut scale = WeightSum::default();

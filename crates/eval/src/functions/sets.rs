@@ -1,6 +1,7 @@
 //! Arrays as sets: deep equality, duplicates removed.
 //!
-//! The service guarantees no order; here the elements keep the order of their first occurrence.
+//! The service guarantees no order; here the elements keep the order of their first occurrence. NaN is a member of no
+//! set, as it equals nothing; duplicates of it are removed like those of any other value.
 
 use std::cmp::Ordering;
 
@@ -9,40 +10,41 @@ use value::{ValueRef, compare};
 use super::Call;
 use super::arrays::{SORT_STEPS, array_of, sorted_distinct};
 use crate::EvalFault;
-use crate::expression::{Outcome, defined};
+use crate::expression::{EvalResult, defined};
+use crate::operators;
 
-pub(super) fn intersect(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn intersect(call: Call<'_>) -> EvalResult<'_> {
     combine(call, |left, right| {
         let members = sorted_distinct(right);
         distinct(left.elements().filter(|element| is_member(&members, *element)))
     })
 }
 
-pub(super) fn union(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn union(call: Call<'_>) -> EvalResult<'_> {
     combine(call, |left, right| distinct(left.elements().chain(right.elements())))
 }
 
-pub(super) fn difference(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn difference(call: Call<'_>) -> EvalResult<'_> {
     combine(call, |left, right| {
         let members = sorted_distinct(right);
         distinct(left.elements().filter(|element| !is_member(&members, *element)))
     })
 }
 
-pub(super) fn equal(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn equal(call: Call<'_>) -> EvalResult<'_> {
     let left = defined!(call.array(0));
     let right = defined!(call.array(1));
     charge_sorts(call, left.as_ref(), right.as_ref())?;
     let (left, right) = (sorted_distinct(left.as_ref()), sorted_distinct(right.as_ref()));
     let is_equal = left.len() == right.len()
-        && left.iter().zip(&right).all(|(left, right)| compare(*left, *right) == Ordering::Equal);
+        && left.iter().zip(&right).all(|(left, right)| operators::equal(*left, *right));
     Ok(Some(is_equal.into()))
 }
 
 fn combine<'a>(
     call: Call<'a>,
     choose: impl for<'v> Fn(ValueRef<'v>, ValueRef<'v>) -> Vec<ValueRef<'v>>,
-) -> Outcome<'a> {
+) -> EvalResult<'a> {
     let left = defined!(call.array(0));
     let right = defined!(call.array(1));
     charge_sorts(call, left.as_ref(), right.as_ref())?;
@@ -55,7 +57,7 @@ fn charge_sorts(call: Call<'_>, left: ValueRef<'_>, right: ValueRef<'_>) -> Resu
 }
 
 fn is_member(sorted: &[ValueRef<'_>], element: ValueRef<'_>) -> bool {
-    sorted.binary_search_by(|member| compare(*member, element)).is_ok()
+    sorted.binary_search_by(|member| compare(*member, element)).is_ok() && !operators::holds_nan(element)
 }
 
 /// Each distinct element at its first occurrence.

@@ -5,14 +5,15 @@ use value::{Value, ValueRef};
 use super::Call;
 use super::strings::text_of;
 use crate::budget::WeightSum;
-use crate::expression::{Outcome, defined};
+use crate::expression::{EvalResult, defined};
+use crate::number::double_value;
 use crate::operators::{Class, class};
 
 /// A string unchanged; the compact JSON text of anything else.
 ///
 /// Own decision: numbers print as in JSON (a whole double without its point), infinities and NaN by their names. The
 /// service's own form of large exponents is not copied.
-pub(super) fn to_string(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn to_string(call: Call<'_>) -> EvalResult<'_> {
     let value = defined!(call.value(0));
     if let Some(number) = crate::number::Number::of(value.as_ref()) {
         return text_of(number_text(&number.into_value()));
@@ -39,8 +40,10 @@ fn json_text(value: ValueRef<'_>) -> String {
 }
 
 /// Parses a JSON text of the wanted class; surrounding white space is ignored.
-pub(super) fn parse(call: Call<'_>, wanted: Class) -> Outcome<'_> {
+pub(super) fn parse(call: Call<'_>, wanted: Class) -> EvalResult<'_> {
     let text = defined!(call.text(0));
     let parsed = Value::from_json(text.as_bytes()).ok().filter(|value| class(value.kind()) == wanted);
+    let parsed =
+        parsed.map(|value| if let Value::Double(double) = value { double_value(double) } else { value });
     Ok(parsed.map(Into::into))
 }

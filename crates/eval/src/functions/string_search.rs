@@ -5,7 +5,7 @@ use value::Value;
 use super::Call;
 use super::strings::{count_value, text_of};
 use crate::EvalFault;
-use crate::expression::{Outcome, defined};
+use crate::expression::{EvalResult, defined};
 use crate::meter::steps_of_bytes;
 use crate::operators;
 
@@ -25,7 +25,7 @@ fn folded(text: &str, case: LetterCase) -> String {
 }
 
 /// `CONTAINS(text, part[, ignore case])` and similar functions.
-pub(super) fn compare(call: Call<'_>, test: fn(&str, &str) -> bool) -> Outcome<'_> {
+pub(super) fn compare(call: Call<'_>, test: fn(&str, &str) -> bool) -> EvalResult<'_> {
     let text = defined!(call.text(0));
     let part = defined!(call.text(1));
     let found = if defined!(call.flag(2)) {
@@ -37,7 +37,7 @@ pub(super) fn compare(call: Call<'_>, test: fn(&str, &str) -> bool) -> Outcome<'
 }
 
 /// Position of the first occurrence from a start position on, or -1.
-pub(super) fn index_of(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn index_of(call: Call<'_>) -> EvalResult<'_> {
     let text = defined!(call.text(0));
     let part = defined!(call.text(1));
     let start = if call.has(2) { defined!(call.integer(2)) } else { 0 };
@@ -49,7 +49,7 @@ pub(super) fn index_of(call: Call<'_>) -> Outcome<'_> {
 }
 
 /// Position of the last occurrence that begins at or before a start position, or -1.
-pub(super) fn last_index_of(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn last_index_of(call: Call<'_>) -> EvalResult<'_> {
     let text = defined!(call.text(0));
     let part = defined!(call.text(1));
     if !call.has(2) {
@@ -68,19 +68,19 @@ pub(super) fn last_index_of(call: Call<'_>) -> Outcome<'_> {
 /// The text before or after a delimiter.
 ///
 /// Own decision: if the text does not contain the delimiter, all four forms yield an empty string.
-pub(super) fn cut(call: Call<'_>, keep: for<'t> fn(&'t str, &str) -> Option<&'t str>) -> Outcome<'_> {
+pub(super) fn cut(call: Call<'_>, keep: for<'t> fn(&'t str, &str) -> Option<&'t str>) -> EvalResult<'_> {
     let text = defined!(call.text(0));
     let delimiter = defined!(call.text(1));
     text_of(keep(&text, &delimiter).unwrap_or_default().to_owned())
 }
 
 /// Three-valued AND over the candidates.
-pub(super) fn contains_all(call: Call<'_>, case: LetterCase) -> Outcome<'_> {
+pub(super) fn contains_all(call: Call<'_>, case: LetterCase) -> EvalResult<'_> {
     fold(call, case, Some(true), operators::and)
 }
 
 /// Three-valued OR over the candidates.
-pub(super) fn contains_any(call: Call<'_>, case: LetterCase) -> Outcome<'_> {
+pub(super) fn contains_any(call: Call<'_>, case: LetterCase) -> EvalResult<'_> {
     fold(call, case, Some(false), operators::or)
 }
 
@@ -89,7 +89,7 @@ fn fold(
     case: LetterCase,
     start: Option<bool>,
     join: fn(Option<bool>, Option<bool>) -> Option<bool>,
-) -> Outcome<'_> {
+) -> EvalResult<'_> {
     let text = folded(&defined!(call.text(0)), case);
     let mut known = start;
     for index in 1..call.arguments.len() {

@@ -9,14 +9,14 @@ use value::Value;
 use super::Call;
 use crate::EvalFault;
 use crate::budget::WeightSum;
-use crate::expression::{Frame, Outcome, defined};
+use crate::expression::{EvalResult, Frame, defined};
 use crate::meter::steps_of_bytes;
 
 /// Most characters that REPLICATE creates; above, its result is undefined.
 const REPLICATED_MAX: usize = 10_000;
 
 /// Joins strings; any other value makes the result undefined. For CONCAT and `||`.
-pub(crate) fn concatenate<'a>(frame: Frame<'a>, parts: &'a [Expression]) -> Outcome<'a> {
+pub(crate) fn concatenate<'a>(frame: Frame<'a>, parts: &'a [Expression]) -> EvalResult<'a> {
     let mut joined = String::new();
     let mut scale = WeightSum::default();
     for part in parts {
@@ -31,25 +31,25 @@ pub(crate) fn concatenate<'a>(frame: Frame<'a>, parts: &'a [Expression]) -> Outc
     Ok(Some(Value::String(joined).into()))
 }
 
-pub(super) fn map(call: Call<'_>, compute: fn(&str) -> String) -> Outcome<'_> {
+pub(super) fn map(call: Call<'_>, compute: fn(&str) -> String) -> EvalResult<'_> {
     let text = defined!(call.text(0));
     text_of(compute(&text))
 }
 
-pub(super) fn length(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn length(call: Call<'_>) -> EvalResult<'_> {
     let text = defined!(call.text(0));
     Ok(Some(count_value(text.chars().count()).into()))
 }
 
 /// The first n characters; none for a negative n.
-pub(super) fn left(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn left(call: Call<'_>) -> EvalResult<'_> {
     let text = defined!(call.text(0));
     let count = defined!(call.integer(1));
     text_of(text[..byte_offset(&text, count)].to_owned())
 }
 
 /// The last n characters; none for a negative n.
-pub(super) fn right(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn right(call: Call<'_>) -> EvalResult<'_> {
     let text = defined!(call.text(0));
     let count = usize::try_from(defined!(call.integer(1))).unwrap_or(0);
     let start = match count.checked_sub(1) {
@@ -60,7 +60,7 @@ pub(super) fn right(call: Call<'_>) -> Outcome<'_> {
 }
 
 /// A number of characters from a position on; empty if the position is outside.
-pub(super) fn substring(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn substring(call: Call<'_>) -> EvalResult<'_> {
     let text = defined!(call.text(0));
     let start = defined!(call.integer(1));
     let count = defined!(call.integer(2));
@@ -72,7 +72,7 @@ pub(super) fn substring(call: Call<'_>) -> Outcome<'_> {
 }
 
 /// Removes characters of a set, white space by default, from either end.
-pub(super) fn trim(call: Call<'_>, at_start: bool, at_end: bool) -> Outcome<'_> {
+pub(super) fn trim(call: Call<'_>, at_start: bool, at_end: bool) -> EvalResult<'_> {
     let text = defined!(call.text(0));
     let set = if call.has(1) { Some(defined!(call.text(1))) } else { None };
     call.charge(steps_of_bytes(text.len().saturating_mul(set.as_ref().map_or(1, |set| set.len()))))?;
@@ -91,7 +91,7 @@ pub(super) fn trim(call: Call<'_>, at_start: bool, at_end: bool) -> Outcome<'_> 
 }
 
 /// Replaces all occurrences; an empty search text makes the result undefined.
-pub(super) fn replace(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn replace(call: Call<'_>) -> EvalResult<'_> {
     let text = defined!(call.text(0));
     let find = defined!(call.text(1));
     let with = defined!(call.text(2));
@@ -104,7 +104,7 @@ pub(super) fn replace(call: Call<'_>) -> Outcome<'_> {
     text_of(text.replace(&*find, &with))
 }
 
-pub(super) fn replicate(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn replicate(call: Call<'_>) -> EvalResult<'_> {
     let text = defined!(call.text(0));
     let count = defined!(call.integer(1));
     let Ok(count) = usize::try_from(count) else {
@@ -116,7 +116,7 @@ pub(super) fn replicate(call: Call<'_>) -> Outcome<'_> {
 }
 
 /// Joins the strings of an array; an element of another kind makes the result undefined.
-pub(super) fn join(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn join(call: Call<'_>) -> EvalResult<'_> {
     let array = defined!(call.array(0));
     let separator = defined!(call.text(1));
     let mut joined = String::new();
@@ -135,7 +135,7 @@ pub(super) fn join(call: Call<'_>) -> Outcome<'_> {
 }
 
 /// Splits a string at every separator; an empty separator does not split.
-pub(super) fn split(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn split(call: Call<'_>) -> EvalResult<'_> {
     let text = defined!(call.text(0));
     let separator = defined!(call.text(1));
     if separator.is_empty() {

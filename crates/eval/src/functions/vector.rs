@@ -8,7 +8,7 @@ use value::{Kind, ValueRef};
 
 use super::Call;
 use crate::EvalFault;
-use crate::expression::{Outcome, defined};
+use crate::expression::{EvalResult, defined};
 use crate::number::double_value;
 
 /// Sums needed by all three functions.
@@ -21,12 +21,12 @@ struct Sums {
 }
 
 /// The distance; undefined for anything but two number arrays of equal length.
-pub(super) fn distance(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn distance(call: Call<'_>) -> EvalResult<'_> {
     Ok(measured(call)?.map(|measured| double_value(measured.distance).into()))
 }
 
 /// The same as a score, where larger is better, for clients that merge by scores.
-pub(super) fn score(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn score(call: Call<'_>) -> EvalResult<'_> {
     Ok(measured(call)?.map(|measured| {
         let sign = if measured.nearer_is_larger { 1.0 } else { -1.0 };
         double_value(sign * measured.distance).into()

@@ -8,7 +8,7 @@ use plan::query::{Expression, Projection, Query};
 use value::ValueRef;
 
 use super::sources::{self, Origin, Visit};
-use crate::expression::{Frame, Outcome};
+use crate::expression::{EvalResult, Frame};
 use crate::{Computed, Context, EvalFault, GroupRow, Row};
 
 /// A row that passed the filter.
@@ -27,12 +27,12 @@ impl<'a> MatchedRow<'a> {
     }
 
     /// The value of an expression; `None` is undefined.
-    pub fn evaluate(&self, expression: &'a Expression) -> Outcome<'a> {
+    pub fn evaluate(&self, expression: &'a Expression) -> EvalResult<'a> {
         self.frame.evaluate(expression)
     }
 
     /// The projection of the row; `None` if the row is omitted.
-    pub fn project(&self, projection: &'a Projection) -> Outcome<'a> {
+    pub fn project(&self, projection: &'a Projection) -> EvalResult<'a> {
         match projection {
             Projection::Row(slot) => {
                 let slot = self.frame.row.slots.get(usize::from(slot.0));

@@ -10,9 +10,9 @@ use std::collections::hash_map::Entry as MapEntry;
 use std::collections::{BTreeMap, HashMap};
 use value::{Kind, Value, encode_key};
 
-use super::Wish;
-use crate::found::{Found, FoundRow, QueryRow, value_size};
-use crate::position::{self, Item};
+use super::ResultWindow;
+use crate::found::{FoundRow, FoundRows, QueryRow, value_size};
+use crate::position::{self, RowSource};
 use crate::program::Layer;
 
 /// Approximate bytes of a hash and its map entry.
@@ -25,7 +25,7 @@ const CODE_REMEMBERED_BYTES: usize = 64;
 
 /// A result that is kept.
 #[derive(Debug)]
-struct Held {
+struct DistinctResult {
     /// The origin of the row, or its position in the order.
     place: Vec<u8>,
     value: Value,
@@ -33,18 +33,18 @@ struct Held {
     weight: usize,
 }
 
-impl Held {
-    fn new(place: Vec<u8>, value: Value) -> Result<Held, EvalFault> {
+impl DistinctResult {
+    fn new(place: Vec<u8>, value: Value) -> Result<DistinctResult, EvalFault> {
         let weight = eval::weigh(value.as_ref())? + place.len() + ENTRY_BYTES;
-        Ok(Held { place, size: value_size(&value), value, weight })
+        Ok(DistinctResult { place, size: value_size(&value), value, weight })
     }
 }
 
 /// The first results by hash.
 #[derive(Debug)]
 pub(crate) struct Distinct {
-    wish: Wish,
-    results: BTreeMap<KeyHash, Held>,
+    window: ResultWindow,
+    results: BTreeMap<KeyHash, DistinctResult>,
     size: usize,
     has_left_out: bool,
     holding: Holding,
@@ -53,9 +53,9 @@ pub(crate) struct Distinct {
 }
 
 impl Distinct {
-    pub(super) fn new(context: &Context<'_>, wish: Wish) -> Distinct {
+    pub(super) fn new(context: &Context<'_>, window: ResultWindow) -> Distinct {
         Distinct {
-            wish,
+            window,
             results: BTreeMap::new(),
             size: 0,
             has_left_out: false,
@@ -81,7 +81,7 @@ impl Distinct {
         &mut self,
         layer: &Layer,
         row: MatchedRow<'_>,
-        item: Item<'_>,
+        source: RowSource<'_>,
     ) -> Result<(), EvalFault> {
         let Some(result) = row.project(&layer.query.projection)? else {
             return Ok(());
@@ -93,27 +93,27 @@ impl Distinct {
             return Ok(());
         }
         let mut origin = Vec::new();
-        position::write_origin(row, item, &mut origin);
+        position::write_origin(row, source, &mut origin);
         if self.results.get(&hash).is_some_and(|known| known.place <= origin) {
             return Ok(());
         }
-        let held = Held::new(origin, result.into_value())?;
+        let held = DistinctResult::new(origin, result.into_value())?;
         self.holding.add(held.weight)?;
         self.keep(hash, held);
         Ok(())
     }
 
     fn wants(&mut self, hash: &KeyHash) -> bool {
-        if &hash[..] <= self.wish.position() {
+        if &hash[..] <= self.window.position() {
             return false;
         }
-        let is_full = self.results.len() >= self.wish.count || self.size >= self.wish.bytes;
+        let is_full = self.results.len() >= self.window.count || self.size >= self.window.bytes;
         let is_behind = is_full && self.results.last_key_value().is_none_or(|(last, _)| last < hash);
         self.has_left_out |= is_behind;
         !is_behind
     }
 
-    fn keep(&mut self, hash: KeyHash, held: Held) {
+    fn keep(&mut self, hash: KeyHash, held: DistinctResult) {
         self.size = self.size.saturating_add(held.size);
         match self.results.entry(hash) {
             TreeEntry::Vacant(place) => {
@@ -126,11 +126,11 @@ impl Distinct {
             }
         }
         loop {
-            let is_over = self.results.len() > self.wish.count;
+            let is_over = self.results.len() > self.window.count;
             let Some((_, last)) = self.results.last_key_value() else {
                 return;
             };
-            if !is_over && self.size - last.size < self.wish.bytes {
+            if !is_over && self.size - last.size < self.window.bytes {
                 return;
             }
             if let Some((_, last)) = self.results.pop_last() {
@@ -151,13 +151,13 @@ impl Distinct {
         &mut self,
         layer: &Layer,
         row: MatchedRow<'_>,
-        item: Item<'_>,
+        source: RowSource<'_>,
     ) -> Result<(), EvalFault> {
         let Some(result) = row.project(&layer.query.projection)? else {
             return Ok(());
         };
         let mut origin = Vec::new();
-        position::write_origin(row, item, &mut origin);
+        position::write_origin(row, source, &mut origin);
         let held = self.results.get_mut(&hash_of_value(&result));
         if let Some(held) = held.filter(|held| held.place == origin) {
             held.value = result.into_value();
@@ -177,15 +177,15 @@ impl Distinct {
         }
     }
 
-    pub(super) fn finish(self) -> Found {
-        let row = |(hash, held): (KeyHash, Held)| FoundRow {
+    pub(super) fn finish(self) -> FoundRows {
+        let row = |(hash, held): (KeyHash, DistinctResult)| FoundRow {
             position: hash.to_vec(),
             row: QueryRow::Value(held.value),
             size: held.size,
         };
         let rows: Vec<FoundRow> = self.results.into_iter().map(row).collect();
         let reached = rows.last().map(|row| row.position.clone()).unwrap_or_default();
-        Found { rows, has_more: self.has_left_out, reached, holding: self.holding }
+        FoundRows { rows, has_more: self.has_left_out, reached, holding: self.holding }
     }
 }
 
@@ -210,22 +210,27 @@ fn has_number(value: &Value) -> bool {
 /// All results with the positions of their first rows.
 #[derive(Debug)]
 pub(crate) struct DistinctOrdered {
-    wish: Wish,
-    results: HashMap<KeyHash, Held>,
+    window: ResultWindow,
+    results: HashMap<KeyHash, DistinctResult>,
     holding: Holding,
     code: Vec<u8>,
 }
 
 impl DistinctOrdered {
-    pub(super) fn new(context: &Context<'_>, wish: Wish) -> DistinctOrdered {
-        DistinctOrdered { wish, results: HashMap::new(), holding: context.budget.holding(), code: Vec::new() }
+    pub(super) fn new(context: &Context<'_>, window: ResultWindow) -> DistinctOrdered {
+        DistinctOrdered {
+            window,
+            results: HashMap::new(),
+            holding: context.budget.holding(),
+            code: Vec::new(),
+        }
     }
 
     pub(super) fn add(
         &mut self,
         layer: &Layer,
         row: MatchedRow<'_>,
-        item: Item<'_>,
+        source: RowSource<'_>,
     ) -> Result<(), EvalFault> {
         let Some(result) = row.project(&layer.query.projection)? else {
             return Ok(());
@@ -234,20 +239,20 @@ impl DistinctOrdered {
         encode_key(result.as_ref(), &mut self.code);
         let hash = hash_of(&self.code);
         let mut place = Vec::new();
-        position::write_row(&layer.query.order, row, item, &mut place)?;
+        position::write_row(&layer.query.order, row, source, &mut place)?;
         if self.results.get(&hash).is_some_and(|known| known.place <= place) {
             return Ok(());
         }
         // For results of an earlier page only the position is needed.
-        let is_given = &place[..] <= self.wish.position();
+        let is_given = &place[..] <= self.window.position();
         let value = if is_given { Value::Null } else { result.into_value() };
-        let held = Held::new(place, value)?;
+        let held = DistinctResult::new(place, value)?;
         self.holding.add(held.weight)?;
         self.keep(hash, held);
         Ok(())
     }
 
-    fn keep(&mut self, hash: KeyHash, held: Held) {
+    fn keep(&mut self, hash: KeyHash, held: DistinctResult) {
         match self.results.entry(hash) {
             MapEntry::Vacant(place) => {
                 place.insert(held);
@@ -269,13 +274,13 @@ impl DistinctOrdered {
         &mut self,
         layer: &Layer,
         row: MatchedRow<'_>,
-        item: Item<'_>,
+        source: RowSource<'_>,
     ) -> Result<(), EvalFault> {
         let Some(result) = row.project(&layer.query.projection)? else {
             return Ok(());
         };
         let mut place = Vec::new();
-        position::write_row(&layer.query.order, row, item, &mut place)?;
+        position::write_row(&layer.query.order, row, source, &mut place)?;
         let held = self.results.get_mut(&hash_of_value(&result));
         if let Some(held) = held.filter(|held| held.place == place) {
             held.value = result.into_value();
@@ -290,16 +295,19 @@ impl DistinctOrdered {
         }
     }
 
-    pub(super) fn finish(self) -> Found {
-        let after = self.wish.position();
+    pub(super) fn finish(self) -> FoundRows {
+        let after = self.window.position();
         let wanted = self.results.into_values().filter(|held| &held.place[..] > after);
-        let row =
-            |held: Held| FoundRow { position: held.place, row: QueryRow::Value(held.value), size: held.size };
+        let row = |held: DistinctResult| FoundRow {
+            position: held.place,
+            row: QueryRow::Value(held.value),
+            size: held.size,
+        };
         let mut rows: Vec<FoundRow> = wanted.map(row).collect();
         rows.sort_by(|left, right| left.position.cmp(&right.position));
-        let has_more = rows.len() > self.wish.count;
-        rows.truncate(self.wish.count);
+        let has_more = rows.len() > self.window.count;
+        rows.truncate(self.window.count);
         let reached = rows.last().map(|row| row.position.clone()).unwrap_or_default();
-        Found { rows, has_more, reached, holding: self.holding }
+        FoundRows { rows, has_more, reached, holding: self.holding }
     }
 }

@@ -8,16 +8,16 @@ use plan::query::{Grouping, Order};
 use std::collections::HashMap;
 use value::encode_key;
 
-use super::Wish;
-use crate::found::{Found, FoundRow, QueryRow};
-use crate::position::{self, Item};
+use super::ResultWindow;
+use crate::found::{FoundRow, FoundRows, QueryRow};
+use crate::position::{self, RowSource};
 use crate::program::{Layer, Shape};
 use crate::resume::Anchor;
 
 /// Groups by the hash of their keys, with their accumulators.
 #[derive(Debug)]
 pub(crate) struct CollectedGroups {
-    wish: Wish,
+    window: ResultWindow,
     groups: Groups,
     origin: Vec<u8>,
 }
@@ -26,25 +26,25 @@ pub(crate) struct CollectedGroups {
 const NO_GROUPING: &Grouping = &Grouping { keys: Vec::new(), aggregates: Vec::new() };
 
 impl CollectedGroups {
-    pub(super) fn new(layer: &Layer, context: &Context<'_>, wish: Wish) -> CollectedGroups {
+    pub(super) fn new(layer: &Layer, context: &Context<'_>, window: ResultWindow) -> CollectedGroups {
         let kept = (layer.shape == Shape::Groups).then(|| {
-            let after: Option<KeyHash> = wish.position().try_into().ok();
-            KeptGroups { after, count: wish.count }
+            let after: Option<KeyHash> = window.position().try_into().ok();
+            KeptGroups { after, count: window.count }
         });
         let grouping = layer.query.grouping.as_ref().unwrap_or(NO_GROUPING);
-        CollectedGroups { wish, groups: Groups::new(grouping, context, kept), origin: Vec::new() }
+        CollectedGroups { window, groups: Groups::new(grouping, context, kept), origin: Vec::new() }
     }
 
     pub(super) fn add(
         &mut self,
         layer: &Layer,
         row: MatchedRow<'_>,
-        item: Item<'_>,
+        source: RowSource<'_>,
     ) -> Result<(), EvalFault> {
         let Some(grouping) = &layer.query.grouping else {
             return Ok(());
         };
-        position::write_origin(row, item, &mut self.origin);
+        position::write_origin(row, source, &mut self.origin);
         self.groups.add(grouping, row, &self.origin)
     }
 
@@ -52,13 +52,13 @@ impl CollectedGroups {
         &mut self,
         layer: &Layer,
         row: MatchedRow<'_>,
-        item: Item<'_>,
+        source: RowSource<'_>,
         times: u64,
     ) -> Result<(), EvalFault> {
         let Some(grouping) = &layer.query.grouping else {
             return Ok(());
         };
-        position::write_origin(row, item, &mut self.origin);
+        position::write_origin(row, source, &mut self.origin);
         self.groups.add_times(grouping, row, &self.origin, times)
     }
 
@@ -78,12 +78,12 @@ impl CollectedGroups {
         &mut self,
         layer: &Layer,
         row: MatchedRow<'_>,
-        item: Item<'_>,
+        source: RowSource<'_>,
     ) -> Result<(), EvalFault> {
         let Some(grouping) = &layer.query.grouping else {
             return Ok(());
         };
-        position::write_origin(row, item, &mut self.origin);
+        position::write_origin(row, source, &mut self.origin);
         self.groups.show_as(grouping, row, &self.origin)
     }
 
@@ -91,7 +91,7 @@ impl CollectedGroups {
         self.groups.merge(other.groups);
     }
 
-    pub(super) fn finish(self, layer: &Layer, context: &Context<'_>) -> Result<Found, EvalFault> {
+    pub(super) fn finish(self, layer: &Layer, context: &Context<'_>) -> Result<FoundRows, EvalFault> {
         let has_left_out = self.groups.has_left_out();
         let groups = self.groups.finish_by_hash();
         let mut holding = context.budget.holding();
@@ -115,18 +115,18 @@ impl CollectedGroups {
             }
         }
         if layer.shape == Shape::Groups {
-            return Ok(Found { rows, has_more: has_left_out, reached: last, holding });
+            return Ok(FoundRows { rows, has_more: has_left_out, reached: last, holding });
         }
         rows.sort_by(|left, right| left.position.cmp(&right.position));
-        let after = self.wish.after.settled(|anchor| {
+        let after = self.window.after.resolved(|anchor| {
             let row = rows.iter().find(|row| Anchor::of(&row.position) == *anchor);
             row.map(|row| row.position.clone())
         });
         rows.retain(|row| row.position > after);
-        let has_more = rows.len() > self.wish.count;
-        rows.truncate(self.wish.count);
+        let has_more = rows.len() > self.window.count;
+        rows.truncate(self.window.count);
         let reached = rows.last().map(|row| row.position.clone()).unwrap_or_default();
-        Ok(Found { rows, has_more, reached, holding })
+        Ok(FoundRows { rows, has_more, reached, holding })
     }
 }
 

@@ -10,17 +10,17 @@ mod rows;
 use eval::{Accumulator, Context, EvalFault, MatchedRow};
 use model::DocumentNumber;
 
-use crate::found::Found;
-use crate::position::{self, Item};
+use crate::found::FoundRows;
+use crate::position::{self, RowSource};
 use crate::program::{Layer, Shape};
 use crate::resume::After;
 use distinct::{Distinct, DistinctOrdered};
 use groups::CollectedGroups;
-use rows::Rows;
+use rows::FirstRows;
 
 /// Which results are wanted.
 #[derive(Clone, Debug)]
-pub(crate) struct Wish {
+pub(crate) struct ResultWindow {
     /// Results after this position; only groups that must all be known support a truncated position.
     pub(crate) after: After,
     /// Maximum number of results.
@@ -31,10 +31,10 @@ pub(crate) struct Wish {
     pub(crate) with_results: bool,
 }
 
-impl Wish {
-    pub(crate) fn all() -> Wish {
+impl ResultWindow {
+    pub(crate) fn all() -> ResultWindow {
         let after = After::Position(Vec::new());
-        Wish { after, count: usize::MAX, bytes: usize::MAX, with_results: true }
+        ResultWindow { after, count: usize::MAX, bytes: usize::MAX, with_results: true }
     }
 
     /// The exact position after which results are wanted; the beginning of a truncated one.
@@ -49,7 +49,7 @@ impl Wish {
 /// Rows while they are collected.
 #[derive(Debug)]
 pub(crate) enum Collector {
-    Rows(Rows),
+    Rows(FirstRows),
     Distinct(Distinct),
     DistinctOrdered(DistinctOrdered),
     Groups(CollectedGroups),
@@ -57,12 +57,14 @@ pub(crate) enum Collector {
 
 impl Collector {
     /// An empty collector for results of a layer.
-    pub(crate) fn new(layer: &Layer, context: &Context<'_>, wish: Wish) -> Collector {
+    pub(crate) fn new(layer: &Layer, context: &Context<'_>, window: ResultWindow) -> Collector {
         match layer.shape {
-            Shape::Rows => Collector::Rows(Rows::new(context, wish)),
-            Shape::Distinct => Collector::Distinct(Distinct::new(context, wish)),
-            Shape::DistinctOrdered => Collector::DistinctOrdered(DistinctOrdered::new(context, wish)),
-            Shape::Groups | Shape::AllGroups => Collector::Groups(CollectedGroups::new(layer, context, wish)),
+            Shape::Rows => Collector::Rows(FirstRows::new(context, window)),
+            Shape::Distinct => Collector::Distinct(Distinct::new(context, window)),
+            Shape::DistinctOrdered => Collector::DistinctOrdered(DistinctOrdered::new(context, window)),
+            Shape::Groups | Shape::AllGroups => {
+                Collector::Groups(CollectedGroups::new(layer, context, window))
+            }
         }
     }
 
@@ -71,13 +73,13 @@ impl Collector {
         &mut self,
         layer: &Layer,
         row: MatchedRow<'_>,
-        item: Item<'_>,
+        source: RowSource<'_>,
     ) -> Result<(), EvalFault> {
         match self {
-            Collector::Rows(rows) => rows.add(layer, row, item),
-            Collector::Distinct(distinct) => distinct.add(layer, row, item),
-            Collector::DistinctOrdered(distinct) => distinct.add(layer, row, item),
-            Collector::Groups(groups) => groups.add(layer, row, item),
+            Collector::Rows(rows) => rows.add(layer, row, source),
+            Collector::Distinct(distinct) => distinct.add(layer, row, source),
+            Collector::DistinctOrdered(distinct) => distinct.add(layer, row, source),
+            Collector::Groups(groups) => groups.add(layer, row, source),
         }
     }
 
@@ -87,13 +89,13 @@ impl Collector {
         &mut self,
         layer: &Layer,
         row: MatchedRow<'_>,
-        item: Item<'_>,
+        source: RowSource<'_>,
         times: u64,
     ) -> Result<(), EvalFault> {
         match self {
-            Collector::Groups(groups) => groups.add_times(layer, row, item, times),
+            Collector::Groups(groups) => groups.add_times(layer, row, source, times),
             Collector::Rows(_) | Collector::Distinct(_) | Collector::DistinctOrdered(_) => {
-                self.add(layer, row, item)
+                self.add(layer, row, source)
             }
         }
     }
@@ -131,12 +133,12 @@ impl Collector {
         &mut self,
         layer: &Layer,
         row: MatchedRow<'_>,
-        item: Item<'_>,
+        source: RowSource<'_>,
     ) -> Result<(), EvalFault> {
         match self {
-            Collector::Groups(groups) => groups.show_as(layer, row, item),
-            Collector::Distinct(distinct) => distinct.show_as(layer, row, item),
-            Collector::DistinctOrdered(distinct) => distinct.show_as(layer, row, item),
+            Collector::Groups(groups) => groups.show_as(layer, row, source),
+            Collector::Distinct(distinct) => distinct.show_as(layer, row, source),
+            Collector::DistinctOrdered(distinct) => distinct.show_as(layer, row, source),
             Collector::Rows(_) => Ok(()),
         }
     }
@@ -162,7 +164,7 @@ impl Collector {
     }
 
     /// The results in their order.
-    pub(crate) fn finish(self, layer: &Layer, context: &Context<'_>) -> Result<Found, EvalFault> {
+    pub(crate) fn finish(self, layer: &Layer, context: &Context<'_>) -> Result<FoundRows, EvalFault> {
         match self {
             Collector::Rows(rows) => Ok(rows.finish()),
             Collector::Distinct(distinct) => Ok(distinct.finish()),

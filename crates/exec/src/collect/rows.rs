@@ -5,16 +5,16 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use value::Value;
 
-use super::Wish;
-use crate::found::{Found, FoundRow, QueryRow};
-use crate::position::{self, Item};
+use super::ResultWindow;
+use crate::found::{FoundRow, FoundRows, QueryRow};
+use crate::position::{self, RowSource};
 use crate::program::Layer;
 
 /// The first rows by position.
 #[derive(Debug)]
-pub(crate) struct Rows {
-    wish: Wish,
-    heap: BinaryHeap<Held>,
+pub(crate) struct FirstRows {
+    window: ResultWindow,
+    heap: BinaryHeap<HeapRow>,
     /// Bytes of it that are accounted.
     room: usize,
     /// Bytes of the results in the heap.
@@ -26,35 +26,35 @@ pub(crate) struct Rows {
 
 /// A row in the heap; compared by position alone, which no two rows share.
 #[derive(Debug)]
-struct Held {
+struct HeapRow {
     found: FoundRow,
     weight: usize,
 }
 
-impl Ord for Held {
-    fn cmp(&self, other: &Held) -> Ordering {
+impl Ord for HeapRow {
+    fn cmp(&self, other: &HeapRow) -> Ordering {
         self.found.position.cmp(&other.found.position)
     }
 }
 
-impl PartialOrd for Held {
-    fn partial_cmp(&self, other: &Held) -> Option<Ordering> {
+impl PartialOrd for HeapRow {
+    fn partial_cmp(&self, other: &HeapRow) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Held {
-    fn eq(&self, other: &Held) -> bool {
+impl PartialEq for HeapRow {
+    fn eq(&self, other: &HeapRow) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Held {}
+impl Eq for HeapRow {}
 
-impl Rows {
-    pub(super) fn new(context: &Context<'_>, wish: Wish) -> Rows {
-        Rows {
-            wish,
+impl FirstRows {
+    pub(super) fn new(context: &Context<'_>, window: ResultWindow) -> FirstRows {
+        FirstRows {
+            window,
             heap: BinaryHeap::new(),
             room: 0,
             size: 0,
@@ -68,25 +68,25 @@ impl Rows {
         &mut self,
         layer: &Layer,
         row: MatchedRow<'_>,
-        item: Item<'_>,
+        source: RowSource<'_>,
     ) -> Result<(), EvalFault> {
         let mut position = std::mem::take(&mut self.position);
-        position::write_row(&layer.query.order, row, item, &mut position)?;
+        position::write_row(&layer.query.order, row, source, &mut position)?;
         if self.wants(&position) {
             let nothing = || Some(QueryRow::Value(Value::Null));
-            let result = if !self.wish.with_results && layer.always_has_result() {
+            let result = if !self.window.with_results && layer.always_has_result() {
                 nothing()
             } else {
                 layer
-                    .result(row, item.stored)?
-                    .and_then(|row| if self.wish.with_results { Some(row) } else { nothing() })
+                    .result(row, source.stored)?
+                    .and_then(|row| if self.window.with_results { Some(row) } else { nothing() })
             };
             if let Some(row) = result {
                 let weight = row.weight()? + eval::allocated(position.len());
                 self.holding.add(weight)?;
                 let size = row.size();
-                self.keep(Held { found: FoundRow { position: position.clone(), row, size }, weight });
-                let room = eval::allocated(self.heap.capacity() * size_of::<Held>());
+                self.keep(HeapRow { found: FoundRow { position: position.clone(), row, size }, weight });
+                let room = eval::allocated(self.heap.capacity() * size_of::<HeapRow>());
                 self.holding.resize(&mut self.room, room)?;
             }
         }
@@ -96,25 +96,25 @@ impl Rows {
 
     /// Whether a row at `position` is among the first so far.
     fn wants(&mut self, position: &[u8]) -> bool {
-        if position <= self.wish.position() {
+        if position <= self.window.position() {
             return false;
         }
-        let is_full = self.heap.len() >= self.wish.count || self.size >= self.wish.bytes;
+        let is_full = self.heap.len() >= self.window.count || self.size >= self.window.bytes;
         let is_behind = is_full && self.heap.peek().is_none_or(|last| last.found.position[..] < *position);
         self.has_left_out |= is_behind;
         !is_behind
     }
 
     /// Adds a row, and removes rows that no longer fit on the page.
-    fn keep(&mut self, held: Held) {
+    fn keep(&mut self, held: HeapRow) {
         self.size = self.size.saturating_add(held.found.size);
         self.heap.push(held);
         loop {
-            let is_over = self.heap.len() > self.wish.count;
+            let is_over = self.heap.len() > self.window.count;
             let Some(last) = self.heap.peek() else {
                 return;
             };
-            if !is_over && self.size - last.found.size < self.wish.bytes {
+            if !is_over && self.size - last.found.size < self.window.bytes {
                 return;
             }
             if let Some(last) = self.heap.pop() {
@@ -125,7 +125,7 @@ impl Rows {
         }
     }
 
-    pub(super) fn merge(&mut self, other: Rows) {
+    pub(super) fn merge(&mut self, other: FirstRows) {
         self.has_left_out |= other.has_left_out;
         self.holding.absorb(other.holding);
         for held in other.heap {
@@ -137,9 +137,9 @@ impl Rows {
         }
     }
 
-    pub(super) fn finish(self) -> Found {
+    pub(super) fn finish(self) -> FoundRows {
         let rows: Vec<FoundRow> = self.heap.into_sorted_vec().into_iter().map(|held| held.found).collect();
         let reached = rows.last().map(|row| row.position.clone()).unwrap_or_default();
-        Found { rows, has_more: self.has_left_out, reached, holding: self.holding }
+        FoundRows { rows, has_more: self.has_left_out, reached, holding: self.holding }
     }
 }

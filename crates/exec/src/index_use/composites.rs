@@ -5,7 +5,7 @@ use model::policy::{CompositeIndex, CompositePath, IndexSegment};
 use plan::query::SortKey;
 use value::PropertyPath;
 
-use super::shape::{Compared, Manner};
+use super::shape::{Compared, ComparisonKind};
 
 /// Maximum number of paths of a composite index.
 const PATHS_MAX: usize = 8;
@@ -13,14 +13,14 @@ const PATHS_MAX: usize = 8;
 const PROPOSALS_MAX: usize = 8;
 
 /// The indexes that the query could use and that are not in `present`.
-pub(super) fn wanting(
+pub(super) fn missing(
     compared: &[Compared],
     keys: &[SortKey],
     present: &[CompositeIndex],
 ) -> Vec<CompositeIndex> {
-    let equals = paths(compared, Manner::Equality);
+    let equals = paths(compared, ComparisonKind::Equality);
     let proposals: Vec<Proposal> = if keys.is_empty() {
-        let ranges = paths(compared, Manner::Range);
+        let ranges = paths(compared, ComparisonKind::Range);
         let mut ranges: Vec<_> = ranges.into_iter().filter(|path| !equals.contains(path)).map(Some).collect();
         if ranges.is_empty() {
             ranges.push(None);
@@ -93,10 +93,10 @@ fn ordered(key: &SortKey) -> Option<CompositePath> {
     Some(CompositePath { path: key.path.clone()?, descending: key.descending })
 }
 
-/// The distinct paths that every result compares in this manner.
-fn paths(compared: &[Compared], manner: Manner) -> Vec<PropertyPath> {
+/// The distinct paths that every result compares in this way.
+fn paths(compared: &[Compared], kind: ComparisonKind) -> Vec<PropertyPath> {
     let mut found = Vec::new();
-    let needed = compared.iter().filter(|place| place.is_needed && place.manner == manner);
+    let needed = compared.iter().filter(|place| place.is_needed && place.kind == kind);
     for path in needed.filter_map(|place| property(&place.path)) {
         if !found.contains(&path) {
             found.push(path);

@@ -10,14 +10,14 @@ mod shape;
 use eval::Meter;
 use model::Fault;
 use model::policy::{CompositeIndex, IndexSegment, IndexingPolicy};
-use partition::index::{Coverage, IndexPath, IndexReader, Lookup, PathStep};
+use partition::index::{Coverage, IndexPath, IndexReader, IndexStep, Lookup};
 use plan::SYSTEM_PROPERTIES;
 use plan::query::{Order, SortKey};
 use std::sync::Arc;
 use value::PropertyPath;
 
-use crate::access::{self, AccessPath, Use};
-use crate::program::{Input, Layer, Program, Shape};
+use crate::access_path::{self, AccessPath, Use};
+use crate::program::{Layer, LayerInput, Program, Shape};
 use crate::task::{OpenPart, Part, PartScope};
 use shape::{Compared, compared};
 
@@ -33,7 +33,7 @@ pub struct IndexUse {
     /// Indexes that exist and are used.
     pub used: Indexes,
     /// Indexes that do not exist and might help.
-    pub wanting: Indexes,
+    pub missing: Indexes,
 }
 
 /// Some indexes of a policy.
@@ -87,21 +87,21 @@ pub async fn index_use(
     let (Some(layer), Some(part)) = (program.layers.first(), parts.first()) else {
         return Ok(IndexUse::default());
     };
-    let open = Arc::new(OpenPart::alone(part, false, meter).await?);
-    let Some(index) = open.view.index().filter(|_| layer.input == Input::Documents) else {
+    let open = Arc::new(OpenPart::for_inspection(part, false, meter).await?);
+    let Some(index) = open.view.index().filter(|_| layer.input == LayerInput::Documents) else {
         return Ok(IndexUse::default());
     };
     let mut found = IndexUse::default();
-    let goal = access::goal(program, 0, 1);
-    let paths = access::choose(layer, std::slice::from_ref(&open), goal).await?;
+    let goal = access_path::goal(program, 0, 1);
+    let paths = access_path::choose(layer, std::slice::from_ref(&open), goal).await?;
     for used in paths.iter().flat_map(AccessPath::uses) {
         match used {
-            Use::Filter(lookup) => add_asked(lookup, Impact::High, LOOKUP_LEVELS_MAX, &mut found.used),
+            Use::Filter(lookup) => add_used(lookup, Impact::High, LOOKUP_LEVELS_MAX, &mut found.used),
             Use::Values(lookup) => {
                 // All values are walked: the index makes this cheap.
-                let mut asked = Indexes::default();
-                add_asked(&lookup, Impact::High, LOOKUP_LEVELS_MAX, &mut asked);
-                asked.singles.into_iter().for_each(|single| found.used.add(single.path, Impact::High));
+                let mut used = Indexes::default();
+                add_used(&lookup, Impact::High, LOOKUP_LEVELS_MAX, &mut used);
+                used.singles.into_iter().for_each(|single| found.used.add(single.path, Impact::High));
             }
             Use::Order(request) => match request.path.segments() {
                 Some(path) => found.used.add(path, Impact::High),
@@ -114,8 +114,8 @@ pub async fn index_use(
         key.iter().for_each(|path| found.used.add(names(path), Impact::High));
     }
     let compared = compared(&layer.query);
-    add_wanting(&compared, keys, index, &mut found.wanting);
-    found.wanting.composites = composites::wanting(&compared, keys, &policy.composite);
+    add_missing(&compared, keys, index, &mut found.missing);
+    found.missing.composites = composites::missing(&compared, keys, &policy.composite);
     Ok(found)
 }
 
@@ -132,7 +132,7 @@ fn names(path: &PropertyPath) -> Vec<IndexSegment> {
 }
 
 /// Adds the paths whose terms a lookup requests.
-fn add_asked(lookup: &Lookup, impact: Impact, levels_left: usize, asked: &mut Indexes) {
+fn add_used(lookup: &Lookup, impact: Impact, levels_left: usize, used: &mut Indexes) {
     let Some(levels_left) = levels_left.checked_sub(1) else {
         return;
     };
@@ -142,31 +142,31 @@ fn add_asked(lookup: &Lookup, impact: Impact, levels_left: usize, asked: &mut In
             (path, impact)
         }
         Lookup::And(parts) | Lookup::Or(parts) => {
-            return parts.iter().for_each(|part| add_asked(part, impact, levels_left, asked));
+            return parts.iter().for_each(|part| add_used(part, impact, levels_left, used));
         }
-        Lookup::Without(part) => return add_asked(part, Impact::Low, levels_left, asked),
+        Lookup::Without(part) => return add_used(part, Impact::Low, levels_left, used),
         Lookup::All | Lookup::Logical(_) | Lookup::Effective(_) => return,
     };
     if let Some(path) = path.segments() {
-        asked.add(path, impact);
+        used.add(path, impact);
     }
 }
 
 /// Adds the paths that the query compares or orders by and that the policy excludes.
-fn add_wanting(compared: &[Compared], keys: &[SortKey], index: &IndexReader, wanting: &mut Indexes) {
+fn add_missing(compared: &[Compared], keys: &[SortKey], index: &IndexReader, missing: &mut Indexes) {
     let ordered = match keys {
         [key] => key.path.as_ref().map(|path| (names(path), Impact::High)),
         _ => None,
     };
-    let compared = compared.iter().map(|place| (place.path.clone(), place.manner.impact()));
+    let compared = compared.iter().map(|place| (place.path.clone(), place.kind.impact()));
     for (path, impact) in compared.chain(ordered) {
         let steps = path.iter().map(|step| match step {
-            IndexSegment::Name(name) => PathStep::Name(name),
-            IndexSegment::Elements => PathStep::Elements,
+            IndexSegment::Name(name) => IndexStep::Name(name),
+            IndexSegment::Elements => IndexStep::Elements,
         });
         let is_covered = index.covers(&IndexPath::property(steps)) == Coverage::Whole;
         if !is_covered && can_be_indexed(&path) {
-            wanting.add(path, impact);
+            missing.add(path, impact);
         }
     }
 }

@@ -10,14 +10,14 @@ use super::Impact;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Compared {
     pub(super) path: Vec<IndexSegment>,
-    pub(super) manner: Manner,
+    pub(super) kind: ComparisonKind,
     /// Whether every document that passes the filter meets this comparison.
     pub(super) is_needed: bool,
 }
 
 /// How a path is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Manner {
+pub(super) enum ComparisonKind {
     /// With one value.
     Equality,
     /// With a range of values.
@@ -28,11 +28,11 @@ pub(super) enum Manner {
     Difference,
 }
 
-impl Manner {
+impl ComparisonKind {
     pub(super) fn impact(self) -> Impact {
         match self {
-            Manner::Equality | Manner::Range | Manner::Search => Impact::High,
-            Manner::Difference => Impact::Low,
+            ComparisonKind::Equality | ComparisonKind::Range | ComparisonKind::Search => Impact::High,
+            ComparisonKind::Difference => Impact::Low,
         }
     }
 }
@@ -42,23 +42,23 @@ pub(super) fn compared(query: &Query) -> Vec<Compared> {
     let (Some(filter), Some(root)) = (&query.filter, query.root_path()) else {
         return Vec::new();
     };
-    let mut reading = Reading { root, found: Vec::new() };
-    reading.condition(Requirement::of_filter(filter), true, EXPRESSION_DEPTH_MAX);
-    reading.found
+    let mut collector = ComparisonCollector { root, found: Vec::new() };
+    collector.condition(Requirement::of_filter(filter), true, EXPRESSION_DEPTH_MAX);
+    collector.found
 }
 
-struct Reading<'q> {
+struct ComparisonCollector<'q> {
     root: Vec<&'q str>,
     found: Vec<Compared>,
 }
 
-impl<'q> Reading<'q> {
+impl<'q> ComparisonCollector<'q> {
     /// Adds the comparisons of an expression with a required truth value.
     fn condition(&mut self, requirement: Requirement<'q>, is_needed: bool, levels_left: usize) {
         let Some(levels_left) = levels_left.checked_sub(1) else {
             return;
         };
-        let (operand, manner) = match requirement.predicate() {
+        let (operand, kind) = match requirement.predicate() {
             Predicate::All(members) => {
                 return members.iter().for_each(|member| self.condition(member, is_needed, levels_left));
             }
@@ -68,18 +68,18 @@ impl<'q> Reading<'q> {
             Predicate::Contains { operand, truth, .. } => {
                 if let Some(mut path) = self.path(operand) {
                     path.push(IndexSegment::Elements);
-                    self.found.push(Compared { path, manner: found_or_not(truth), is_needed });
+                    self.found.push(Compared { path, kind: search_unless_negated(truth), is_needed });
                 }
                 return;
             }
-            Predicate::Truth { operand, .. } => (operand, Manner::Equality),
-            Predicate::Compare { operand, comparison, .. } => (operand, manner(comparison)),
+            Predicate::Truth { operand, .. } => (operand, ComparisonKind::Equality),
+            Predicate::Compare { operand, comparison, .. } => (operand, comparison_kind(comparison)),
             Predicate::Listed { operand, truth, .. } | Predicate::Text { operand, truth, .. } => {
-                (operand, found_or_not(truth))
+                (operand, search_unless_negated(truth))
             }
-            Predicate::Between { operand, low: Some(_), high: Some(_) } => (operand, Manner::Range),
+            Predicate::Between { operand, low: Some(_), high: Some(_) } => (operand, ComparisonKind::Range),
             Predicate::Defined { operand, .. } | Predicate::OfKind { operand, .. } => {
-                (operand, Manner::Difference)
+                (operand, ComparisonKind::Difference)
             }
             Predicate::CompareValues { .. }
             | Predicate::Between { .. }
@@ -87,7 +87,7 @@ impl<'q> Reading<'q> {
             | Predicate::Other => return,
         };
         if let Some(path) = self.path(operand) {
-            self.found.push(Compared { path, manner, is_needed });
+            self.found.push(Compared { path, kind, is_needed });
         }
     }
 
@@ -99,16 +99,16 @@ impl<'q> Reading<'q> {
     }
 }
 
-fn found_or_not(truth: bool) -> Manner {
-    if truth { Manner::Search } else { Manner::Difference }
+fn search_unless_negated(truth: bool) -> ComparisonKind {
+    if truth { ComparisonKind::Search } else { ComparisonKind::Difference }
 }
 
-fn manner(comparison: Comparison) -> Manner {
+fn comparison_kind(comparison: Comparison) -> ComparisonKind {
     match comparison {
-        Comparison::Equal => Manner::Equality,
-        Comparison::NotEqual => Manner::Difference,
+        Comparison::Equal => ComparisonKind::Equality,
+        Comparison::NotEqual => ComparisonKind::Difference,
         Comparison::Less | Comparison::LessOrEqual | Comparison::Greater | Comparison::GreaterOrEqual => {
-            Manner::Range
+            ComparisonKind::Range
         }
     }
 }

@@ -1,15 +1,15 @@
 //! Answers from the index alone: compared with the reference, and without reading more documents than needed.
 
-use crate::house::{House, query};
+use crate::harness::{Harness, query};
 
 /// Documents that one page reads.
-async fn documents_read(house: &House, text: &str) -> u64 {
-    house.page(&query(text), &house.parts, 100, None).await.unwrap().metrics.documents_read
+async fn documents_read(harness: &Harness, text: &str) -> u64 {
+    harness.page(&query(text), &harness.parts, 100, None).await.unwrap().metrics.documents_read
 }
 
 /// Values that an index does not know completely: kinds of numbers, long strings, arrays, objects.
-async fn mixed(partitions: u32) -> House {
-    let house = House::new(partitions).await;
+async fn mixed(partitions: u32) -> Harness {
+    let harness = Harness::new(partitions).await;
     let values = [
         "1", "1.0", "1", "2.0", "2", "-0.0", "0", "0.0", "2.5", "null", "true", "false", r#""a""#, r#""b""#,
         r#""A""#, r#""1""#, r#""1.0""#,
@@ -17,18 +17,18 @@ async fn mixed(partitions: u32) -> House {
     for round in 0..4 {
         for (index, value) in values.iter().enumerate() {
             let kind = ["x", "y", "z"][(index + round) % 3];
-            house
+            harness
                 .put(&format!(r#"{{"id":"{round}-{index}","v":{value},"kind":"{kind}","n":{index}}}"#))
                 .await;
         }
-        house.put(&format!(r#"{{"id":"none {round}","kind":"x"}}"#)).await;
+        harness.put(&format!(r#"{{"id":"none {round}","kind":"x"}}"#)).await;
     }
     for number in 0..4 {
         let long = format!("{}{}", "m".repeat(300), number % 2);
-        house.put(&format!(r#"{{"id":"long {number}","v":"{long}","kind":"y"}}"#)).await;
-        house.put(&format!(r#"{{"id":"array {number}","v":[{}],"kind":"z"}}"#, number % 2)).await;
+        harness.put(&format!(r#"{{"id":"long {number}","v":"{long}","kind":"y"}}"#)).await;
+        harness.put(&format!(r#"{{"id":"array {number}","v":[{}],"kind":"z"}}"#, number % 2)).await;
     }
-    house
+    harness
 }
 
 const QUERIES: [&str; 40] = [
@@ -77,20 +77,20 @@ const QUERIES: [&str; 40] = [
 #[tokio::test]
 async fn what_the_index_says_is_what_the_documents_say() {
     for partitions in [1, 3] {
-        let house = mixed(partitions).await;
+        let harness = mixed(partitions).await;
         for text in QUERIES {
-            house.check(text).await;
+            harness.check(text).await;
         }
         for id in ["0-0", "1-0", "0-3", "2-5", "3-16", "none 2", "long 1", "array 0"] {
-            house.delete(id).await;
+            harness.delete(id).await;
         }
-        house.put(r#"{"id":"0-1","v":7,"kind":"w"}"#).await;
-        house.put(r#"{"id":"0-2","v":1.0,"kind":"x","ttl":5}"#).await;
-        house.put(r#"{"id":"3-1","v":"soon gone","kind":"v","ttl":5}"#).await;
+        harness.put(r#"{"id":"0-1","v":7,"kind":"w"}"#).await;
+        harness.put(r#"{"id":"0-2","v":1.0,"kind":"x","ttl":5}"#).await;
+        harness.put(r#"{"id":"3-1","v":"soon gone","kind":"v","ttl":5}"#).await;
         for seconds in [1, 10] {
-            house.clock.advance_seconds(seconds);
+            harness.clock.advance_seconds(seconds);
             for text in QUERIES {
-                house.check(text).await;
+                harness.check(text).await;
             }
         }
     }
@@ -98,10 +98,10 @@ async fn what_the_index_says_is_what_the_documents_say() {
 
 #[tokio::test]
 async fn no_more_documents_are_read_than_the_index_leaves_open() {
-    let house = House::new(2).await;
+    let harness = Harness::new(2).await;
     for number in 0..60 {
         let kind = number % 3;
-        house.put(&format!(r#"{{"id":"{number}","kind":"k{kind}","n":{number},"r":{kind}}}"#)).await;
+        harness.put(&format!(r#"{{"id":"{number}","kind":"k{kind}","n":{number},"r":{kind}}}"#)).await;
     }
     for text in [
         "SELECT c.kind, COUNT(1) AS n FROM c GROUP BY c.kind",
@@ -113,8 +113,8 @@ async fn no_more_documents_are_read_than_the_index_leaves_open() {
         "SELECT c.kind, SUM(c.r) AS sum, COUNT(1) AS n FROM c GROUP BY c.kind",
         "SELECT c.kind, COUNT(c.r) AS n FROM c WHERE c.n < 50 GROUP BY c.kind",
     ] {
-        assert_eq!(documents_read(&house, text).await, 0, "{text}");
-        house.check(text).await;
+        assert_eq!(documents_read(&harness, text).await, 0, "{text}");
+        harness.check(text).await;
     }
     // One document for each number that is shown, in each partition.
     for (text, most) in [
@@ -123,18 +123,18 @@ async fn no_more_documents_are_read_than_the_index_leaves_open() {
         ("SELECT c.kind, MIN(c.r) AS low, MAX(c.r) AS high FROM c GROUP BY c.kind", 6),
         ("SELECT VALUE MAX(c._ts) FROM c", 2),
     ] {
-        let read = documents_read(&house, text).await;
+        let read = documents_read(&harness, text).await;
         assert!((1..=most).contains(&read), "{text}: {read}");
-        house.check(text).await;
+        harness.check(text).await;
     }
 }
 
 #[tokio::test]
 async fn expired_documents_do_not_count_before_they_are_swept() {
-    let house = House::new(2).await;
+    let harness = Harness::new(2).await;
     for number in 0..40 {
         let ttl = if number < 10 { r#","ttl":5"# } else { "" };
-        house.put(&format!(r#"{{"id":"{number}","kind":"k{}","n":{number}{ttl}}}"#, number % 4)).await;
+        harness.put(&format!(r#"{{"id":"{number}","kind":"k{}","n":{number}{ttl}}}"#, number % 4)).await;
     }
     let texts = [
         "SELECT VALUE COUNT(1) FROM c",
@@ -144,11 +144,11 @@ async fn expired_documents_do_not_count_before_they_are_swept() {
         "SELECT VALUE MIN(c.n) FROM c",
     ];
     for (seconds, count) in [(0, "40"), (4, "40"), (1, "30")] {
-        house.clock.advance_seconds(seconds);
-        assert_eq!(house.drain(&query(texts[0]), 1).await.unwrap(), [count]);
+        harness.clock.advance_seconds(seconds);
+        assert_eq!(harness.drain(&query(texts[0]), 1).await.unwrap(), [count]);
         for text in texts {
-            house.check(text).await;
-            assert!(documents_read(&house, text).await <= 2, "{text}");
+            harness.check(text).await;
+            assert!(documents_read(&harness, text).await <= 2, "{text}");
         }
     }
 }
@@ -159,10 +159,10 @@ async fn large_sums_are_those_of_the_kinds_that_are_stored() {
     for (first, second) in
         [(format!("{large}"), "1"), (format!("{large}"), "1.0"), (format!("{large}.0"), "1")]
     {
-        let house = House::new(2).await;
-        house.put(&format!(r#"{{"id":"1","v":{first}}}"#)).await;
-        house.put(&format!(r#"{{"id":"2","v":{second}}}"#)).await;
-        house.check("SELECT VALUE SUM(c.v) FROM c").await;
-        house.check("SELECT SUM(c.v) AS sum, AVG(c.v) AS average, MAX(c.v) AS high FROM c").await;
+        let harness = Harness::new(2).await;
+        harness.put(&format!(r#"{{"id":"1","v":{first}}}"#)).await;
+        harness.put(&format!(r#"{{"id":"2","v":{second}}}"#)).await;
+        harness.check("SELECT VALUE SUM(c.v) FROM c").await;
+        harness.check("SELECT SUM(c.v) AS sum, AVG(c.v) AS average, MAX(c.v) AS high FROM c").await;
     }
 }

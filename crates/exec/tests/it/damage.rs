@@ -1,6 +1,6 @@
 //! A damaged index: no query fails because of it.
 
-use crate::house::{House, query};
+use crate::harness::{Harness, query};
 use bytes::Bytes;
 use kv::{Batch, Direction, Durability, KeyRange, ScanLimit, Space};
 use partition::index::IndexOptions;
@@ -25,15 +25,15 @@ const QUERIES: [&str; 6] = [
     "SELECT DISTINCT VALUE c.team FROM c WHERE c.n > 50",
 ];
 
-async fn rows_of(house: &House, space: Space) -> Vec<(Bytes, Bytes)> {
+async fn rows_of(harness: &Harness, space: Space) -> Vec<(Bytes, Bytes)> {
     let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
-    let view = house.store.view().await.unwrap();
+    let view = harness.store.view().await.unwrap();
     view.scan(space, KeyRange::all(), Direction::Forward, limit).await.unwrap().rows
 }
 
 /// Changes a byte in the middle of every row and deletes the last row.
-async fn damage(house: &House, space: Space) -> usize {
-    let rows = rows_of(house, space).await;
+async fn damage(harness: &Harness, space: Space) -> usize {
+    let rows = rows_of(harness, space).await;
     let mut batch = Batch::default();
     for (key, row) in &rows {
         let mut damaged = row.to_vec();
@@ -42,36 +42,36 @@ async fn damage(house: &House, space: Space) -> usize {
         damaged.pop();
         batch.put(space, key.clone(), damaged);
     }
-    house.store.submit(&house.store.lane(), batch, Durability::Sync).await.unwrap();
+    harness.store.submit(&harness.store.lane(), batch, Durability::Sync).await.unwrap();
     rows.len()
 }
 
-async fn filled(partitions: u32) -> House {
-    let house = House::with_index(partitions, SMALL).await;
+async fn filled(partitions: u32) -> Harness {
+    let harness = Harness::with_index(partitions, SMALL).await;
     for number in 0..200 {
-        house.put(&format!(r#"{{"id":"{number}","n":{number},"team":"t{}"}}"#, number % 7)).await;
+        harness.put(&format!(r#"{{"id":"{number}","n":{number},"team":"t{}"}}"#, number % 7)).await;
     }
     // Runs are written concurrently with the writer.
-    while rows_of(&house, INDEX).await.len() < partitions as usize {
+    while rows_of(&harness, INDEX).await.len() < partitions as usize {
         tokio::task::yield_now().await;
     }
-    house
+    harness
 }
 
 #[tokio::test]
 async fn a_query_that_meets_damage_is_answered_from_the_records() {
     for text in QUERIES {
         for partitions in [1, 3] {
-            let house = filled(partitions).await;
+            let harness = filled(partitions).await;
             let query = query(text);
-            let expected = house.measure(&query).await.unwrap();
-            assert_eq!(house.drain(&query, 10).await.unwrap(), expected, "{text}");
-            assert!(damage(&house, INDEX).await > 0);
+            let expected = harness.measure(&query).await.unwrap();
+            assert_eq!(harness.drain(&query, 10).await.unwrap(), expected, "{text}");
+            assert!(damage(&harness, INDEX).await > 0);
             // The current state is the one with the damage.
-            house.put(r#"{"id":"0","n":0,"team":"t0"}"#).await;
-            let expected = house.measure(&query).await.unwrap();
+            harness.put(r#"{"id":"0","n":0,"team":"t0"}"#).await;
+            let expected = harness.measure(&query).await.unwrap();
             for items_max in [1000, 7] {
-                assert_eq!(house.drain(&query, items_max).await.unwrap(), expected, "{text}");
+                assert_eq!(harness.drain(&query, items_max).await.unwrap(), expected, "{text}");
             }
         }
     }
@@ -79,10 +79,10 @@ async fn a_query_that_meets_damage_is_answered_from_the_records() {
 
 #[tokio::test]
 async fn damaged_records_are_no_data() {
-    let house = filled(1).await;
-    damage(&house, RECORDS).await;
-    house.put(r#"{"id":"0","n":0,"team":"t0"}"#).await;
+    let harness = filled(1).await;
+    damage(&harness, RECORDS).await;
+    harness.put(r#"{"id":"0","n":0,"team":"t0"}"#).await;
     // By a scan of all records, bypassing the record cache.
     let distinct = query("SELECT DISTINCT VALUE c FROM c");
-    assert!(house.drain(&distinct, 10).await.is_err());
+    assert!(harness.drain(&distinct, 10).await.is_err());
 }

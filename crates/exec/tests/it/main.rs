@@ -7,7 +7,7 @@ mod composite;
 mod covered;
 mod damage;
 mod definition;
-mod house;
+mod harness;
 mod memory;
 mod order;
 mod paging;

@@ -2,7 +2,7 @@
 //!
 //! The queries read the clock for every row, and the clock of the tests takes a sample each time.
 
-use crate::house::{House, query};
+use crate::harness::{Harness, query};
 use model::{Fault, QueryFault};
 use std::cell::Cell;
 use tikv_jemalloc_ctl::thread;
@@ -36,8 +36,8 @@ async fn what_a_query_counts_is_what_it_takes() {
     let elements: Vec<String> = (0..3000).map(|number| (number * 7).to_string()).collect();
     let texts: Vec<String> = (0..3000).map(|number| format!("\"element number {number}\"")).collect();
     let document = format!(r#"{{"id":"one","x":[{}],"t":[{}]}}"#, elements.join(","), texts.join(","));
-    let mut house = House::of(1, &[&document]).await;
-    house.bytes_max = usize::MAX;
+    let mut harness = Harness::of(1, &[&document]).await;
+    harness.bytes_max = usize::MAX;
     let mut wrong = Vec::new();
     for text in [
         "SELECT VALUE ARRAY(SELECT VALUE a + b FROM a IN c.x JOIN b IN c.x WHERE GetCurrentTimestamp() > 0) FROM c",
@@ -53,10 +53,10 @@ async fn what_a_query_counts_is_what_it_takes() {
     ] {
         let mut counted = Vec::new();
         for bytes_max in BYTES_MAX {
-            house.bounds.memory_bytes = bytes_max;
+            harness.bounds.memory_bytes = bytes_max;
             let before = held_bytes();
             PEAK.set(before);
-            let fault = house.page(&query(text), &house.parts, usize::MAX, None).await.err();
+            let fault = harness.page(&query(text), &harness.parts, usize::MAX, None).await.err();
             let taken = PEAK.get() - before;
             assert!(
                 matches!(fault, Some(Fault::Query(QueryFault::MemoryExceeded { .. }))),

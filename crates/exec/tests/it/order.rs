@@ -1,7 +1,7 @@
 //! The order of rows without ORDER BY: ranges by lower bound, inside a range documents in the order of insertion; the
 //! same for every access path, page size and division of the container.
 
-use crate::house::{House, SYSTEM, query, row_text};
+use crate::harness::{Harness, SYSTEM, query, row_text};
 use exec::{Part, PartScope, Resume};
 use model::{EffectiveKey, EffectiveRange};
 use partition::{PartitionView, keyspace};
@@ -52,15 +52,15 @@ fn left(writes: &[Json]) -> Vec<Json> {
     left
 }
 
-async fn filled(partitions: u32, further: &Json, writes: &[Json]) -> House {
-    let house = House::with_turned_ordinals(partitions, further).await;
+async fn filled(partitions: u32, further: &Json, writes: &[Json]) -> Harness {
+    let harness = Harness::with_turned_ordinals(partitions, further).await;
     for write in writes {
         match write.get("gone") {
-            Some(id) => house.delete_if_there(id.as_str().unwrap()).await,
-            None => house.put(&write.to_string()).await,
+            Some(id) => harness.delete_if_there(id.as_str().unwrap()).await,
+            None => harness.put(&write.to_string()).await,
         }
     }
-    house
+    harness
 }
 
 type Filter = fn(&Json) -> bool;
@@ -77,11 +77,11 @@ const FILTERS: [(&str, Filter); 6] = [
 ];
 
 /// The expected ids of the rows of parts that are separate ranges.
-fn expected(house: &House, parts: &[Part], documents: &[Json], filter: Filter) -> Vec<String> {
+fn expected(harness: &Harness, parts: &[Part], documents: &[Json], filter: Filter) -> Vec<String> {
     let mut expected = Vec::new();
     for part in parts {
         let hashes = keyspace::hashes_of(&part.keys);
-        let inside = documents.iter().filter(|document| hashes.contains(&house.hash(id(document))));
+        let inside = documents.iter().filter(|document| hashes.contains(&harness.hash(id(document))));
         expected
             .extend(inside.filter(|document| filter(document)).map(|document| document["id"].to_string()));
     }
@@ -118,21 +118,21 @@ async fn order_depends_on_no_access_path_and_no_page_size() {
         for further in
             [json!({}), json!({ "indexingPolicy": { "indexingMode": "none", "automatic": false } })]
         {
-            let house = filled(partitions, &further, &writes).await;
-            let stretches: Vec<Part> = house.parts.iter().flat_map(halves).collect();
-            let turned: Vec<Part> = house.parts.iter().rev().cloned().collect();
-            let unindexed = house.fixed(PartitionView::without_index).await;
+            let harness = filled(partitions, &further, &writes).await;
+            let stretches: Vec<Part> = harness.parts.iter().flat_map(halves).collect();
+            let turned: Vec<Part> = harness.parts.iter().rev().cloned().collect();
+            let unindexed = harness.fixed(PartitionView::without_index).await;
             for (condition, filter) in FILTERS {
                 let query = query(&format!("SELECT VALUE c.id FROM c WHERE {condition}"));
                 for (given, ranges) in [
-                    (&house.parts, &house.parts),
-                    (&turned, &house.parts),
-                    (&unindexed, &house.parts),
+                    (&harness.parts, &harness.parts),
+                    (&turned, &harness.parts),
+                    (&unindexed, &harness.parts),
                     (&stretches, &stretches),
                 ] {
-                    let expected = expected(&house, ranges, &documents, filter);
+                    let expected = expected(&harness, ranges, &documents, filter);
                     for items_max in (1..=10).chain([expected.len().max(1), expected.len() + 1, 1000]) {
-                        let found = house.drain_over(&query, given, items_max).await.unwrap();
+                        let found = harness.drain_over(&query, given, items_max).await.unwrap();
                         assert_eq!(
                             found, expected,
                             "{condition}, {partitions}, {further}, pages of {items_max}"
@@ -149,8 +149,8 @@ async fn a_continuation_goes_on_exactly_after_its_range_was_split() {
     let writes = writes(2);
     let documents = left(&writes);
     for partitions in [1, 3] {
-        let house = filled(partitions, &json!({}), &writes).await;
-        let halves: Vec<Part> = house.parts.iter().flat_map(halves).collect();
+        let harness = filled(partitions, &json!({}), &writes).await;
+        let halves: Vec<Part> = harness.parts.iter().flat_map(halves).collect();
         let quarters: Vec<Part> = halves.iter().flat_map(self::halves).collect();
         for (condition, filter) in FILTERS {
             let query = query(&format!("SELECT VALUE c.id FROM c WHERE {condition}"));
@@ -159,9 +159,9 @@ async fn a_continuation_goes_on_exactly_after_its_range_was_split() {
                 let mut resume = None;
                 // Some pages over the whole, some over halves, the rest over quarters.
                 for at in 0..PAGES_MAX {
-                    let cuts = [&house.parts, &halves, &quarters];
+                    let cuts = [&harness.parts, &halves, &quarters];
                     let parts = cuts[(at / first_pages).min(cuts.len() - 1)];
-                    let page = house.page(&query, parts, items_max, resume).await.unwrap();
+                    let page = harness.page(&query, parts, items_max, resume).await.unwrap();
                     rows.extend(page.rows.iter().map(row_text));
                     let Some(next) = page.resume else { break };
                     resume = Some(Resume::decode(&next.encode()).unwrap());
@@ -169,12 +169,12 @@ async fn a_continuation_goes_on_exactly_after_its_range_was_split() {
                 // Inside a range of the initial division the order is that of insertion.
                 let mut once = rows.clone();
                 once.sort();
-                let mut all = expected(&house, &house.parts, &documents, filter);
+                let mut all = expected(&harness, &harness.parts, &documents, filter);
                 all.sort();
                 assert_eq!(once, all, "{condition}, {partitions} partitions, pages of {items_max}");
-                let by_quarter = expected(&house, &quarters, &documents, filter);
+                let by_quarter = expected(&harness, &quarters, &documents, filter);
                 for quarter in &quarters {
-                    let of_quarter = expected(&house, std::slice::from_ref(quarter), &documents, filter);
+                    let of_quarter = expected(&harness, std::slice::from_ref(quarter), &documents, filter);
                     let found: Vec<&String> = rows.iter().filter(|row| of_quarter.contains(row)).collect();
                     assert!(found.into_iter().eq(&of_quarter), "{condition}: the order inside of a range");
                 }
@@ -187,26 +187,26 @@ async fn a_continuation_goes_on_exactly_after_its_range_was_split() {
 #[tokio::test]
 async fn a_full_page_reads_no_range_behind_it() {
     let writes = writes(3);
-    let house = filled(8, &json!({}), &writes).await;
-    let first = &house.parts[..1];
-    let count = expected(&house, first, &left(&writes), |_| true).len();
-    let page = house.page(&query("SELECT * FROM c"), &house.parts, count, None).await.unwrap();
+    let harness = filled(8, &json!({}), &writes).await;
+    let first = &harness.parts[..1];
+    let count = expected(&harness, first, &left(&writes), |_| true).len();
+    let page = harness.page(&query("SELECT * FROM c"), &harness.parts, count, None).await.unwrap();
     assert_eq!(page.seen.len(), 1);
     assert_eq!(page.metrics.documents_read, count as u64);
     // A row that is inserted into the first range before the next page comes after the last row that was returned.
     let mut ids = (0..1000).map(|id| format!("new{id}"));
-    let id = ids.find(|id| house.partitions[0].spec().range.contains(&house.hash(id))).unwrap();
-    house.put(&json!({ "id": id }).to_string()).await;
+    let id = ids.find(|id| harness.partitions[0].spec().range.contains(&harness.hash(id))).unwrap();
+    harness.put(&json!({ "id": id }).to_string()).await;
     let all = query("SELECT VALUE c.id FROM c");
-    let page = house.page(&all, &house.parts, 2, page.resume).await.unwrap();
+    let page = harness.page(&all, &harness.parts, 2, page.resume).await.unwrap();
     assert_eq!(row_text(&page.rows[0]), format!("\"{id}\""));
     assert_eq!(page.seen.len(), 2);
 }
 
 #[tokio::test]
 async fn a_fixed_part_stays_as_it_is() {
-    let house = filled(3, &json!({}), &writes(4)).await;
-    let fixed = house.fixed(|view| view).await;
+    let harness = filled(3, &json!({}), &writes(4)).await;
+    let fixed = harness.fixed(|view| view).await;
     for text in [
         "SELECT VALUE c.id FROM c WHERE c.n > 2",
         "SELECT VALUE c.id FROM c ORDER BY c.s, c.n",
@@ -214,50 +214,50 @@ async fn a_fixed_part_stays_as_it_is() {
         "SELECT c.n, COUNT(1) AS count FROM c GROUP BY c.n",
     ] {
         let query = query(text);
-        let before = house.drain_over(&query, &fixed, 5).await.unwrap();
-        assert_eq!(before, house.drain(&query, 5).await.unwrap());
-        house.put(&json!({ "id": "new", "n": 100, "s": "a" }).to_string()).await;
-        assert_eq!(house.drain_over(&query, &fixed, 5).await.unwrap(), before, "{text}");
-        assert_ne!(house.drain(&query, 5).await.unwrap(), before, "{text}");
-        house.delete("new").await;
+        let before = harness.drain_over(&query, &fixed, 5).await.unwrap();
+        assert_eq!(before, harness.drain(&query, 5).await.unwrap());
+        harness.put(&json!({ "id": "new", "n": 100, "s": "a" }).to_string()).await;
+        assert_eq!(harness.drain_over(&query, &fixed, 5).await.unwrap(), before, "{text}");
+        assert_ne!(harness.drain(&query, 5).await.unwrap(), before, "{text}");
+        harness.delete("new").await;
     }
 }
 
 #[tokio::test]
 async fn ordered_rows_of_many_partitions_are_merged_before_their_documents_are_read() {
     const ROWS: usize = 20;
-    let house = House::new(8).await;
+    let harness = Harness::new(8).await;
     let mut seeded = Seeded(5);
     for id in 0..1600 {
         let (n, g) = (seeded.below(100_000), id % 3);
-        house.put(&json!({ "id": id.to_string(), "n": n, "g": g }).to_string()).await;
+        harness.put(&json!({ "id": id.to_string(), "n": n, "g": g }).to_string()).await;
     }
     for rest in ["ORDER BY c.n", "ORDER BY c.n DESC", "WHERE c.g = 1 ORDER BY c.n DESC"] {
         let query = query(&format!("SELECT VALUE c.id FROM c {rest}"));
-        let expected = house.measure(&query).await.unwrap();
-        let page = house.page(&query, &house.parts, ROWS, None).await.unwrap();
+        let expected = harness.measure(&query).await.unwrap();
+        let page = harness.page(&query, &harness.parts, ROWS, None).await.unwrap();
         assert_eq!(page.rows.iter().map(row_text).collect::<Vec<_>>(), expected[..ROWS]);
         assert_eq!(page.metrics.documents_read, ROWS as u64, "{rest}");
-        let next = house.page(&query, &house.parts, ROWS, page.resume).await.unwrap();
+        let next = harness.page(&query, &harness.parts, ROWS, page.resume).await.unwrap();
         assert_eq!(next.rows.iter().map(row_text).collect::<Vec<_>>(), expected[ROWS..2 * ROWS]);
         // The page continues at a document that was returned.
         assert!(next.metrics.documents_read <= ROWS as u64 + 1, "{rest}: {:?}", next.metrics);
         let ordinals: Vec<u32> = page.seen.iter().map(|(ordinal, _)| ordinal.0).collect();
         assert_eq!(ordinals, (0..8).collect::<Vec<_>>());
-        assert_eq!(house.drain(&query, 133).await.unwrap(), expected);
+        assert_eq!(harness.drain(&query, 133).await.unwrap(), expected);
     }
 }
 
 #[tokio::test]
 async fn a_rare_value_is_read_where_it_is_and_all_partitions_are_seen() {
-    let house = House::new(8).await;
+    let harness = Harness::new(8).await;
     for id in 0..400 {
-        house.put(&json!({ "id": id.to_string(), "n": id, "g": id % 2 }).to_string()).await;
+        harness.put(&json!({ "id": id.to_string(), "n": id, "g": id % 2 }).to_string()).await;
     }
     for n in [0, 7, 200, 399, 400] {
         for filter in [format!("c.n = {n}"), format!("c.g = {} AND c.n = {n}", n % 2)] {
             let query = query(&format!("SELECT VALUE c.id FROM c WHERE {filter}"));
-            let page = house.page(&query, &house.parts, 10, None).await.unwrap();
+            let page = harness.page(&query, &harness.parts, 10, None).await.unwrap();
             let expected: Vec<String> = (n < 400).then(|| format!("\"{n}\"")).into_iter().collect();
             assert_eq!(page.rows.iter().map(row_text).collect::<Vec<_>>(), expected, "{filter}");
             assert_eq!(page.metrics.documents_read, expected.len() as u64, "{filter}");
@@ -271,7 +271,7 @@ async fn a_rare_value_is_read_where_it_is_and_all_partitions_are_seen() {
 #[tokio::test]
 async fn pages_over_forty_partitions_are_those_of_one() {
     let writes = writes(6);
-    let house = filled(40, &json!({}), &writes).await;
+    let harness = filled(40, &json!({}), &writes).await;
     for text in [
         "SELECT VALUE c.id FROM c ORDER BY c.n",
         "SELECT VALUE c.id FROM c ORDER BY c.s DESC",
@@ -280,24 +280,24 @@ async fn pages_over_forty_partitions_are_those_of_one() {
         "SELECT c.n, COUNT(1) AS count FROM c GROUP BY c.n",
         "SELECT DISTINCT VALUE c.s FROM c",
     ] {
-        house.check(text).await;
+        harness.check(text).await;
     }
 }
 
 /// Documents whose order the index does not know are returned as a whole set; then a scan turns out to be cheaper. It
 /// continues after the set.
 #[tokio::test]
-async fn a_scan_that_begins_behind_a_heap_does_not_give_it_again() {
-    let house = House::new(1).await;
+async fn a_scan_that_begins_after_unsorted_documents_does_not_give_it_again() {
+    let harness = Harness::new(1).await;
     for id in 0..6000 {
-        house.put(&json!({ "id": id.to_string(), "n": id, "s": id / 3000 }).to_string()).await;
+        harness.put(&json!({ "id": id.to_string(), "n": id, "s": id / 3000 }).to_string()).await;
     }
     for rest in ["ORDER BY c.s, c.n", "ORDER BY c.s, c.n DESC"] {
         let query = query(&format!("SELECT VALUE c.id FROM c WHERE c.n % 7 = 1 {rest}"));
-        let expected = house.measure(&query).await.unwrap();
+        let expected = harness.measure(&query).await.unwrap();
         assert_eq!(expected.len(), 857);
         for page in [10, 1000] {
-            assert_eq!(house.drain(&query, page).await.unwrap(), expected, "{rest}, pages of {page}");
+            assert_eq!(harness.drain(&query, page).await.unwrap(), expected, "{rest}, pages of {page}");
         }
     }
 }

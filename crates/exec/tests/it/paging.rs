@@ -1,15 +1,15 @@
 //! Pages while documents change: unchanged rows are returned once, whatever happens to the others.
 
-use crate::house::{House, query, row_text};
+use crate::harness::{Harness, query, row_text};
 use exec::{QueryRow, Resume};
 
-async fn filled(partitions: u32, count: u32) -> House {
-    let house = House::new(partitions).await;
+async fn filled(partitions: u32, count: u32) -> Harness {
+    let harness = Harness::new(partitions).await;
     for number in 0..count {
         let json = format!(r#"{{"id":"{number}","n":{},"g":"{}","live":true}}"#, number % 17, number % 5);
-        house.put(&json).await;
+        harness.put(&json).await;
     }
-    house
+    harness
 }
 
 fn id_of(row: &QueryRow) -> String {
@@ -34,13 +34,13 @@ async fn what_does_not_change_comes_once_while_others_change() {
         "SELECT VALUE c.id FROM c GROUP BY c.id",
     ] {
         for partitions in [1, 4] {
-            let house = filled(partitions, 60).await;
+            let harness = filled(partitions, 60).await;
             let query = query(text);
             let mut seen = Vec::new();
             let mut resume = None;
             let mut step = 0;
             loop {
-                let page = house.page(&query, &house.parts, 4, resume).await.unwrap();
+                let page = harness.page(&query, &harness.parts, 4, resume).await.unwrap();
                 seen.extend(page.rows.iter().map(id_of));
                 let Some(next) = page.resume else {
                     break;
@@ -50,9 +50,9 @@ async fn what_does_not_change_comes_once_while_others_change() {
                 let victim = (step * 3) % 60;
                 step += 1;
                 if step % 2 == 0 {
-                    house.delete(&victim.to_string()).await;
+                    harness.delete(&victim.to_string()).await;
                 } else {
-                    house.put(&format!(r#"{{"id":"{victim}","n":{step},"g":"moved","live":false}}"#)).await;
+                    harness.put(&format!(r#"{{"id":"{victim}","n":{step},"g":"moved","live":false}}"#)).await;
                 }
             }
             let changed: Vec<String> = (0..step).map(|step| ((step * 3) % 60).to_string()).collect();
@@ -67,29 +67,29 @@ async fn what_does_not_change_comes_once_while_others_change() {
 #[tokio::test]
 async fn sort_keys_longer_than_a_continuation_go_on_exactly() {
     for (partitions, descending) in [(1, false), (3, false), (3, true)] {
-        let house = House::new(partitions).await;
+        let harness = Harness::new(partitions).await;
         let long = "x".repeat(3000);
         for number in 0..30 {
-            house.put(&format!(r#"{{"id":"{number}","s":"{long}{:02}"}}"#, number * 7 % 30)).await;
+            harness.put(&format!(r#"{{"id":"{number}","s":"{long}{:02}"}}"#, number * 7 % 30)).await;
         }
         let order = if descending { " DESC" } else { "" };
         for text in ["SELECT * FROM c ORDER BY c.s", "SELECT DISTINCT VALUE c.id FROM c ORDER BY c.s"] {
             let query = query(&format!("{text}{order}"));
-            let expected = house.measure(&query).await.unwrap();
+            let expected = harness.measure(&query).await.unwrap();
             for items_max in [1, 4, 100] {
-                assert_eq!(house.drain(&query, items_max).await.unwrap(), expected);
+                assert_eq!(harness.drain(&query, items_max).await.unwrap(), expected);
             }
         }
         // The last three rows of a page change: the query continues after the fourth last, which is unchanged.
         let query = query(&format!("SELECT VALUE c.id FROM c ORDER BY c.s{order}"));
-        let expected = house.measure(&query).await.unwrap();
-        let page = house.page(&query, &house.parts, 10, None).await.unwrap();
+        let expected = harness.measure(&query).await.unwrap();
+        let page = harness.page(&query, &harness.parts, 10, None).await.unwrap();
         assert_eq!(page.rows.iter().map(row_text).collect::<Vec<_>>(), expected[..10]);
         let ids: Vec<String> = page.rows.iter().map(id_of).collect();
-        house.delete(&ids[9]).await;
-        house.put(&format!(r#"{{"id":"{}","s":"other"}}"#, ids[8])).await;
-        house.delete(&ids[7]).await;
-        let rest = house.page(&query, &house.parts, 100, page.resume).await.unwrap();
+        harness.delete(&ids[9]).await;
+        harness.put(&format!(r#"{{"id":"{}","s":"other"}}"#, ids[8])).await;
+        harness.delete(&ids[7]).await;
+        let rest = harness.page(&query, &harness.parts, 100, page.resume).await.unwrap();
         let mut rest: Vec<String> = rest.rows.iter().map(row_text).collect();
         rest.retain(|row| *row != format!("\"{}\"", ids[8]));
         assert_eq!(rest, expected[10..]);
@@ -98,42 +98,42 @@ async fn sort_keys_longer_than_a_continuation_go_on_exactly() {
 
 #[tokio::test]
 async fn when_all_that_was_named_has_changed_nothing_is_lost() {
-    let house = House::new(2).await;
+    let harness = Harness::new(2).await;
     let long = "x".repeat(3000);
     for number in 0..30 {
-        house.put(&format!(r#"{{"id":"{number}","s":"{long}{number:02}"}}"#)).await;
+        harness.put(&format!(r#"{{"id":"{number}","s":"{long}{number:02}"}}"#)).await;
     }
     let query = query("SELECT VALUE c.id FROM c ORDER BY c.s");
-    let page = house.page(&query, &house.parts, 12, None).await.unwrap();
+    let page = harness.page(&query, &harness.parts, 12, None).await.unwrap();
     for row in &page.rows {
-        house.delete(&id_of(row)).await;
+        harness.delete(&id_of(row)).await;
     }
-    let rest = house.page(&query, &house.parts, 100, page.resume).await.unwrap();
+    let rest = harness.page(&query, &harness.parts, 100, page.resume).await.unwrap();
     let expected: Vec<String> = (12..30).map(|number| number.to_string()).collect();
     assert_eq!(rest.rows.iter().map(id_of).collect::<Vec<_>>(), expected);
 }
 
 #[tokio::test]
 async fn expired_documents_are_absent_at_once() {
-    let house = House::of(3, &[r#"{"id":"1"}"#, r#"{"id":"2","ttl":10}"#, r#"{"id":"3"}"#]).await;
+    let harness = Harness::of(3, &[r#"{"id":"1"}"#, r#"{"id":"2","ttl":10}"#, r#"{"id":"3"}"#]).await;
     let count = query("SELECT VALUE COUNT(1) FROM c");
     let all = query("SELECT VALUE c.id FROM c");
-    assert_eq!(house.drain(&count, 1).await.unwrap(), ["3"]);
-    house.clock.advance_seconds(10);
-    assert_eq!(house.drain(&count, 1).await.unwrap(), ["2"]);
-    assert_eq!(house.drain(&all, 1).await.unwrap().len(), 2);
+    assert_eq!(harness.drain(&count, 1).await.unwrap(), ["3"]);
+    harness.clock.advance_seconds(10);
+    assert_eq!(harness.drain(&count, 1).await.unwrap(), ["2"]);
+    assert_eq!(harness.drain(&all, 1).await.unwrap().len(), 2);
 }
 
 #[tokio::test]
 async fn fixed_time_is_the_same_on_all_pages() {
-    let house = filled(2, 6).await;
+    let harness = filled(2, 6).await;
     let query = query("SELECT VALUE GetCurrentTimestampStatic() FROM c");
     let mut times = Vec::new();
     let mut resume = None;
     loop {
-        let page = house.page(&query, &house.parts, 2, resume).await.unwrap();
+        let page = harness.page(&query, &harness.parts, 2, resume).await.unwrap();
         times.extend(page.rows.iter().map(row_text));
-        house.clock.advance_seconds(1);
+        harness.clock.advance_seconds(1);
         match page.resume {
             Some(next) => resume = Some(next),
             None => break,
@@ -145,9 +145,9 @@ async fn fixed_time_is_the_same_on_all_pages() {
 
 #[tokio::test]
 async fn large_offsets_are_passed_over() {
-    let house = House::new(2).await;
+    let harness = Harness::new(2).await;
     for number in 0..2500 {
-        house.put(&format!(r#"{{"id":"{number}","n":{number}}}"#)).await;
+        harness.put(&format!(r#"{{"id":"{number}","n":{number}}}"#)).await;
     }
     for text in [
         "SELECT VALUE c.n FROM c ORDER BY c.n OFFSET 2100 LIMIT 5",
@@ -156,9 +156,9 @@ async fn large_offsets_are_passed_over() {
         "SELECT VALUE c.n FROM c GROUP BY c.n OFFSET 2100 LIMIT 5",
     ] {
         let query = query(text);
-        assert_eq!(Ok(house.drain(&query, 3).await.unwrap()), house.measure(&query).await, "{text}");
+        assert_eq!(Ok(harness.drain(&query, 3).await.unwrap()), harness.measure(&query).await, "{text}");
     }
     // A selective filter is answered by a scan, with the same rows in the same order.
     let few = query("SELECT VALUE c.n FROM c WHERE c.n % 500 = 1");
-    assert_eq!(Ok(house.drain(&few, 2).await.unwrap()), house.measure(&few).await);
+    assert_eq!(Ok(harness.drain(&few, 2).await.unwrap()), harness.measure(&few).await);
 }

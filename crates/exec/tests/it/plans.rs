@@ -16,7 +16,7 @@
 //! must be equal, and a page must do what the explanation says. `UPDATE_EXPECTED=1` writes the paths into the files, so
 //! that the difference can be inspected.
 
-use crate::house::{House, SYSTEM, query};
+use crate::harness::{Harness, SYSTEM, query};
 use exec::{Part, Program, explain};
 use partition::index::IndexOptions;
 use serde_json::{Value as Json, json};
@@ -67,29 +67,29 @@ fn document(number: usize) -> Json {
     document
 }
 
-async fn fill(house: &House, documents: usize) {
+async fn fill(harness: &Harness, documents: usize) {
     for key in 0..KEYS.min(documents) {
         let numbers: Vec<usize> = (key..documents).step_by(KEYS).collect();
         for some in numbers.chunks(50) {
             let documents: Vec<String> = some.iter().map(|number| document(*number).to_string()).collect();
-            house.put_all(&format!("p{key}"), &documents).await;
+            harness.put_all(&format!("p{key}"), &documents).await;
         }
     }
 }
 
 /// The same documents in several states of the index, the simplest first.
-async fn states(documents: usize, partitions: u32, definition: &Json) -> Vec<House> {
+async fn states(documents: usize, partitions: u32, definition: &Json) -> Vec<Harness> {
     let mut further = definition.clone();
     further["partitionKey"] = json!("/pk");
-    let plain = House::made(partitions, &further, IndexOptions::default()).await;
-    let runs = House::made(partitions, &further, MANY_RUNS).await;
-    for house in [&plain, &runs] {
-        fill(house, documents).await;
+    let plain = Harness::made(partitions, &further, IndexOptions::default()).await;
+    let runs = Harness::made(partitions, &further, MANY_RUNS).await;
+    for harness in [&plain, &runs] {
+        fill(harness, documents).await;
     }
     if documents > REWRITTEN_MAX {
         return vec![plain, runs];
     }
-    let rewritten = House::made(partitions, &further, MANY_RUNS).await;
+    let rewritten = Harness::made(partitions, &further, MANY_RUNS).await;
     fill(&rewritten, documents + KEYS).await;
     fill(&rewritten, documents).await;
     for number in documents..documents + KEYS {
@@ -104,43 +104,44 @@ async fn states(documents: usize, partitions: u32, definition: &Json) -> Vec<Hou
     }
     // Nothing sweeps what expires now.
     rewritten.clock.advance_seconds(60);
-    let mut reopened = House::made(partitions, &further, MANY_RUNS).await;
+    let mut reopened = Harness::made(partitions, &further, MANY_RUNS).await;
     fill(&reopened, documents).await;
     reopened.reopen().await;
-    let mut rebuilt = House::made(partitions, &further, MANY_RUNS).await;
+    let mut rebuilt = Harness::made(partitions, &further, MANY_RUNS).await;
     fill(&rebuilt, documents).await;
     rebuilt.rebuild().await;
     vec![plain, runs, rewritten, reopened, rebuilt]
 }
 
 /// The lines of an explanation about access paths.
-async fn path(house: &House, sql: &str, parts: &[Part]) -> Vec<String> {
-    let program = Program::new(Arc::new(query(sql)), &house.computed, SYSTEM).unwrap();
+async fn path(harness: &Harness, sql: &str, parts: &[Part]) -> Vec<String> {
+    let program = Program::new(Arc::new(query(sql)), &harness.computed, SYSTEM).unwrap();
     let text = explain(&program, parts, ITEMS_MAX, Arc::default()).await.unwrap();
     let is_path = |line: &&str| line.starts_with("read ") || line.starts_with("  ");
     text.lines().filter(is_path).map(|line| format!("| {line}")).collect()
 }
 
 /// The path of a case, the same in all states.
-async fn case(houses: &[House], text: &str) -> Vec<String> {
+async fn case(harnesses: &[Harness], text: &str) -> Vec<String> {
     let (key, sql) = match text.strip_prefix("in ") {
         Some(rest) => rest.split_once(' ').map(|(key, sql)| (Some(key), sql)).unwrap(),
         None => (None, text),
     };
-    let parts = |house: &House| key.map_or_else(|| house.parts.clone(), |key| vec![house.logical(key)]);
-    let expected = path(&houses[0], sql, &parts(&houses[0])).await;
-    for (state, house) in houses.iter().enumerate().skip(1) {
-        assert_eq!(path(house, sql, &parts(house)).await, expected, "state {state}: {text}");
+    let parts =
+        |harness: &Harness| key.map_or_else(|| harness.parts.clone(), |key| vec![harness.logical(key)]);
+    let expected = path(&harnesses[0], sql, &parts(&harnesses[0])).await;
+    for (state, harness) in harnesses.iter().enumerate().skip(1) {
+        assert_eq!(path(harness, sql, &parts(harness)).await, expected, "state {state}: {text}");
     }
-    let house = &houses[0];
-    let page = house.page(&query(sql), &parts(house), ITEMS_MAX, None).await.unwrap();
+    let harness = &harnesses[0];
+    let page = harness.page(&query(sql), &parts(harness), ITEMS_MAX, None).await.unwrap();
     let is_alone = |line: &String| line.contains("the index alone") && !line.contains("side by side");
     if expected.iter().all(is_alone) {
         // A few documents are read for the kinds of numbers.
         assert!(page.metrics.documents_read <= ITEMS_MAX as u64, "{text}");
     }
     if expected.iter().any(|line| line.starts_with("| read all records")) && key.is_none() {
-        let count = house.documents(&house.parts).await.len() as u64;
+        let count = harness.documents(&harness.parts).await.len() as u64;
         assert_eq!(page.metrics.documents_read, count, "{text}");
     }
     expected
@@ -156,7 +157,7 @@ async fn every_path_is_the_expected_one() {
     let (mut count, mut failures) = (0, Vec::new());
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
-        let (mut written, mut houses) = (Vec::new(), Vec::new());
+        let (mut written, mut harnesses) = (Vec::new(), Vec::new());
         for block in text.trim_end().split("\n\n") {
             let lines: Vec<&str> = block.lines().filter(|line| !line.starts_with('#')).collect();
             match &lines[..] {
@@ -166,13 +167,13 @@ async fn every_path_is_the_expected_one() {
                     let number = |name: &str| u32::try_from(data[name].as_u64().unwrap()).unwrap();
                     let (documents, partitions) = (number("documents") as usize, number("partitions"));
                     let definition = data.get("definition").cloned().unwrap_or_else(|| json!({}));
-                    houses = states(documents, partitions, &definition).await;
+                    harnesses = states(documents, partitions, &definition).await;
                     written.push(block.to_owned());
                 }
                 [first, expected @ ..] => {
                     count += 1;
                     let case_text = first.strip_prefix("query ").unwrap_or_else(|| panic!("{first}"));
-                    let found = case(&houses, case_text).await;
+                    let found = case(&harnesses, case_text).await;
                     let notes = block.lines().take_while(|line| line.starts_with('#')).map(str::to_owned);
                     let lines = notes.chain([(*first).to_owned()]).chain(found.clone());
                     written.push(lines.collect::<Vec<_>>().join("\n"));
@@ -199,12 +200,12 @@ async fn every_path_is_the_expected_one() {
 #[tokio::test]
 async fn a_tuple_in_several_pieces_counts_once() {
     let options = IndexOptions { inline_documents_max: 8, flush_documents: 24, ..MANY_RUNS };
-    let house = House::with_index(1, options).await;
+    let harness = Harness::with_index(1, options).await;
     for number in 0..200 {
         let (left, right) = (number % 90, number % 45);
-        house.put(&format!(r#"{{"id":"{number}","left":"l{left}","right":"r{right}"}}"#)).await;
+        harness.put(&format!(r#"{{"id":"{number}","left":"l{left}","right":"r{right}"}}"#)).await;
     }
     let distinct = query("SELECT DISTINCT c.left, c.right FROM c");
-    let page = house.page(&distinct, &house.parts, 1000, None).await.unwrap();
+    let page = harness.page(&distinct, &harness.parts, 1000, None).await.unwrap();
     assert_eq!((page.rows.len(), page.metrics.documents_read), (90, 0));
 }

@@ -1,6 +1,6 @@
 //! Every shape of a query, over one and several partitions, in pages of all sizes.
 
-use crate::house::{House, query};
+use crate::harness::{Harness, query};
 
 const DOCUMENTS: [&str; 14] = [
     r#"{"id":"1","n":3,"g":"a","tags":["x","y"],"o":{"p":1}}"#,
@@ -94,38 +94,38 @@ const MORE_QUERIES: [&str; 14] = [
 #[tokio::test]
 async fn every_shape_gives_what_the_measure_gives() {
     for partitions in [1, 3, 8] {
-        let house = House::of(partitions, &DOCUMENTS).await;
+        let harness = Harness::of(partitions, &DOCUMENTS).await;
         for text in QUERIES.iter().chain(&MORE_QUERIES) {
-            house.check(text).await;
+            harness.check(text).await;
         }
     }
 }
 
 #[tokio::test]
 async fn an_empty_container_has_its_results_too() {
-    let house = House::new(3).await;
+    let harness = Harness::new(3).await;
     for text in QUERIES.iter().chain(&MORE_QUERIES) {
-        house.check(text).await;
+        harness.check(text).await;
     }
 }
 
 #[tokio::test]
 async fn one_logical_partition_is_asked_alone() {
-    let house = House::of(3, &DOCUMENTS).await;
+    let harness = Harness::of(3, &DOCUMENTS).await;
     for text in ["SELECT * FROM c", "SELECT VALUE COUNT(1) FROM c", "SELECT VALUE t FROM t IN c.tags"] {
         let query = query(text);
-        let parts = [house.logical("4")];
-        let found = house.drain_over(&query, &parts, 2).await.unwrap();
-        assert_eq!(Ok(found), house.measure_over(&query, &parts).await, "{text}");
+        let parts = [harness.logical("4")];
+        let found = harness.drain_over(&query, &parts, 2).await.unwrap();
+        assert_eq!(Ok(found), harness.measure_over(&query, &parts).await, "{text}");
     }
 }
 
 #[tokio::test]
 async fn computed_properties_stand_for_their_expressions() {
-    let mut house = House::of(3, &DOCUMENTS).await;
+    let mut harness = Harness::of(3, &DOCUMENTS).await;
     let lower = query("SELECT VALUE UPPER(c.g) FROM c");
     let tags = query("SELECT VALUE ARRAY(SELECT VALUE t FROM t IN c.tags WHERE t != 'x') FROM c");
-    house.computed = vec![("big".to_owned(), lower), ("rest".to_owned(), tags)];
+    harness.computed = vec![("big".to_owned(), lower), ("rest".to_owned(), tags)];
     for (text, plain) in [
         ("SELECT VALUE c.big FROM c", "SELECT VALUE UPPER(c.g) FROM c"),
         ("SELECT * FROM c WHERE c['big'] = 'A'", "SELECT * FROM c WHERE UPPER(c.g) = 'A'"),
@@ -143,13 +143,13 @@ async fn computed_properties_stand_for_their_expressions() {
             "SELECT VALUE UPPER(c.g) FROM c WHERE IS_STRING(c.g)",
         ),
     ] {
-        let expected = house.measure(&query(plain)).await.unwrap();
-        assert_eq!(house.drain(&query(text), 3).await.unwrap(), expected, "{text}");
+        let expected = harness.measure(&query(plain)).await.unwrap();
+        assert_eq!(harness.drain(&query(text), 3).await.unwrap(), expected, "{text}");
     }
-    let ordered = house.drain(&query("SELECT VALUE c.big FROM c ORDER BY c.big DESC"), 2).await.unwrap();
-    let mut expected = house.measure(&query("SELECT VALUE UPPER(c.g) FROM c")).await.unwrap();
+    let ordered = harness.drain(&query("SELECT VALUE c.big FROM c ORDER BY c.big DESC"), 2).await.unwrap();
+    let mut expected = harness.measure(&query("SELECT VALUE UPPER(c.g) FROM c")).await.unwrap();
     expected.sort_by(|left, right| right.cmp(left));
     assert_eq!(ordered, expected);
-    house.computed.push(("odd".to_owned(), query("SELECT VALUE COUNT(1) FROM c")));
-    assert!(house.drain(&query("SELECT * FROM c"), 2).await.is_err());
+    harness.computed.push(("odd".to_owned(), query("SELECT VALUE COUNT(1) FROM c")));
+    assert!(harness.drain(&query("SELECT * FROM c"), 2).await.is_err());
 }

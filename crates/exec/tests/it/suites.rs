@@ -11,12 +11,12 @@
 //! ```
 //!
 //! Each query runs over one, three and eight partitions in pages of one, three and a hundred rows. All pages together
-//! must return what the reference (`House::measure`) returns, in its order. The rows in the file are those of one
+//! must return what the reference (`Harness::measure`) returns, in its order. The rows in the file are those of one
 //! partition; over several the same rows come in another order, since numbers differ, unless an offset or a limit
 //! selects among them. `UPDATE_EXPECTED=1` writes explanations and rows into the files, so that the difference can be
 //! inspected.
 
-use crate::house::{House, SYSTEM, query};
+use crate::harness::{Harness, SYSTEM, query};
 use exec::{Program, QueryRow, explain};
 use plan::query::Query;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ async fn every_case_of_every_file() {
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
         let mut written = Vec::new();
-        let mut houses = Vec::new();
+        let mut harnesses = Vec::new();
         for block in text.trim_end().split("\n\n") {
             let notes = block.lines().take_while(|line| line.starts_with('#')).map(str::to_owned);
             let notes: Vec<String> = notes.collect();
@@ -47,16 +47,18 @@ async fn every_case_of_every_file() {
                 [first, documents @ ..] if first.starts_with("documents") => {
                     let further = first.strip_prefix("documents ").unwrap_or("{}");
                     let further = serde_json::from_str(further).unwrap();
-                    houses = Vec::new();
+                    harnesses = Vec::new();
                     for partitions in PARTITIONS {
-                        houses.push(House::filled(House::with(partitions, &further).await, documents).await);
+                        harnesses.push(
+                            Harness::filled(Harness::with(partitions, &further).await, documents).await,
+                        );
                     }
                     written.push(block.to_owned());
                 }
                 [first, expected @ ..] => {
                     count += 1;
                     let sql = first.strip_prefix("query ").unwrap_or_else(|| panic!("{first}"));
-                    let found = answers(&houses, &query(sql), sql).await;
+                    let found = answers(&harnesses, &query(sql), sql).await;
                     let lines = notes.into_iter().chain([(*first).to_owned()]).chain(found.clone());
                     written.push(lines.collect::<Vec<_>>().join("\n"));
                     if found != expected {
@@ -79,22 +81,22 @@ async fn every_case_of_every_file() {
 }
 
 /// Explanation and rows, after all comparisons that do not need the file.
-async fn answers(houses: &[House], query: &Query, sql: &str) -> Vec<String> {
-    let program = Program::new(std::sync::Arc::new(query.clone()), &houses[0].computed, SYSTEM).unwrap();
-    let explained = explain(&program, &houses[0].parts, 1000, Default::default()).await.unwrap();
+async fn answers(harnesses: &[Harness], query: &Query, sql: &str) -> Vec<String> {
+    let program = Program::new(std::sync::Arc::new(query.clone()), &harnesses[0].computed, SYSTEM).unwrap();
+    let explained = explain(&program, &harnesses[0].parts, 1000, Default::default()).await.unwrap();
     let mut lines: Vec<String> = explained.lines().map(|line| format!("| {line}")).collect();
     let mut first: Option<Vec<String>> = None;
-    for house in houses {
-        let expected = house.measure(query).await;
+    for harness in harnesses {
+        let expected = harness.measure(query).await;
         for items_max in [1, 3, 100] {
-            let found = house.drain(query, items_max).await;
+            let found = harness.drain(query, items_max).await;
             match (&expected, found) {
                 (Ok(expected), Ok(found)) => assert_eq!(found, *expected, "{sql}, pages of {items_max}"),
                 (Err(_), Err(_)) => {}
                 (expected, found) => panic!("{sql}, pages of {items_max}: {found:?} instead of {expected:?}"),
             }
         }
-        let rows = rows(house, query).await;
+        let rows = rows(harness, query).await;
         match &mut first {
             None => first = Some(rows),
             Some(first) if query.limit.is_none() && query.offset == 0 => {
@@ -111,8 +113,8 @@ async fn answers(houses: &[House], query: &Query, sql: &str) -> Vec<String> {
 }
 
 /// The rows in one page; documents as they are stored, since their system properties depend on the partition.
-async fn rows(house: &House, query: &Query) -> Vec<String> {
-    match house.page(query, &house.parts, 1000, None).await {
+async fn rows(harness: &Harness, query: &Query) -> Vec<String> {
+    match harness.page(query, &harness.parts, 1000, None).await {
         Err(fault) => vec![format!("fault: {fault}")],
         Ok(page) => {
             let text = |row: &QueryRow| match row {

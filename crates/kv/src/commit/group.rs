@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use super::validator::BatchValidator;
 use super::{CommitMode, block_on};
 use crate::backend::DiskSpace;
-use crate::batch::{Durability, Operation};
+use crate::batch::{Durability, RowChange};
 use crate::fault::{Cause, CommitFault, Health};
 use crate::ingest;
-use crate::lane::{Answer, Candidate, Lane};
+use crate::lane::{Candidate, CommitAnswer, Lane};
 use crate::metrics::StoreMetrics;
 use crate::rows::{AnyRows, RowStore};
 use crate::view::View;
@@ -102,7 +102,7 @@ impl Committer {
     /// Commits the admissible batches of a group and returns the answer to every batch.
     ///
     /// Refusals are answered only after the commit too: they may depend on batches of the same group.
-    pub(super) fn commit(&mut self, mut group: Vec<Candidate>) -> Vec<Answer> {
+    pub(super) fn commit(&mut self, mut group: Vec<Candidate>) -> Vec<CommitAnswer> {
         if let Some(fault) = self.refusal() {
             return group.iter().map(|_| Err(fault.clone())).collect();
         }
@@ -117,7 +117,7 @@ impl Committer {
         let mut batches = Vec::with_capacity(group.len());
         let mut verdicts = Vec::with_capacity(group.len());
         for candidate in &mut group {
-            let verdict = validator.admit(candidate).map(|operations| batches.push(operations));
+            let verdict = validator.admit(candidate).map(|changes| batches.push(changes));
             if verdict.is_err() {
                 // Immediately, because later batches of this group may be in the same lanes.
                 candidate.lanes.break_chains();
@@ -229,8 +229,8 @@ impl Committer {
     }
 
     /// Writes the admitted batches, if there is anything to write or to sync.
-    fn write(&mut self, batches: Vec<Vec<Operation>>, durability: Durability) -> Result<(), Cause> {
-        let batches: Vec<_> = batches.into_iter().filter(|operations| !operations.is_empty()).collect();
+    fn write(&mut self, batches: Vec<Vec<RowChange>>, durability: Durability) -> Result<(), Cause> {
+        let batches: Vec<_> = batches.into_iter().filter(|changes| !changes.is_empty()).collect();
         let rows = &self.rows;
         let outcome = match durability {
             _ if !batches.is_empty() => {
@@ -259,7 +259,11 @@ impl Committer {
         outcome
     }
 
-    fn answers(&self, verdicts: Vec<Result<(), CommitFault>>, outcome: Result<(), Cause>) -> Vec<Answer> {
+    fn answers(
+        &self,
+        verdicts: Vec<Result<(), CommitFault>>,
+        outcome: Result<(), Cause>,
+    ) -> Vec<CommitAnswer> {
         // The snapshot belongs to this commit, so it is taken before the next one.
         let view = outcome.map_err(|cause| CommitFault::Uncertain { cause }).and_then(|()| {
             let point = block_on(self.rows.point())

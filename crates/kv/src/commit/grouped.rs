@@ -14,11 +14,11 @@ use tokio::sync::oneshot;
 use super::CommitMode;
 use super::group::{Committer, Status};
 use super::queue::{self, Queue, Steps};
-use super::watchdog::{Watchdog, Work};
+use super::watchdog::{Watchdog, WatchedWork};
 use crate::backend::{Backend, DiskSpace, StoreMemory};
 use crate::batch::{Batch, Durability, Space};
 use crate::fault::{Cause, CommitFault, Health, ReadFault};
-use crate::lane::{Answer, Lane, Lanes, Submission};
+use crate::lane::{CommitAnswer, Lane, Lanes, Submission};
 use crate::metrics::StoreMetrics;
 use crate::rows::{AnyRows, RowStore};
 use crate::view::View;
@@ -115,7 +115,7 @@ impl Backend for Grouped {
         Ok(View::of_rows(Arc::clone(&self.rows), point))
     }
 
-    fn submit(&self, lanes: Lanes, batch: Batch, durability: Durability) -> oneshot::Receiver<Answer> {
+    fn submit(&self, lanes: Lanes, batch: Batch, durability: Durability) -> oneshot::Receiver<CommitAnswer> {
         match &self.driver {
             Driver::Thread(thread) => thread.queue.submit(lanes, batch, durability),
             Driver::Inline(committer) => {
@@ -145,7 +145,7 @@ impl Backend for Grouped {
             return self.rows.ingest(space, rows).await;
         };
         let (overdue, is_overdue) = oneshot::channel();
-        let number = watchdog.begin(Work::Ingest(overdue));
+        let number = watchdog.begin(WatchedWork::Ingest(overdue));
         let outcome = tokio::select! {
             biased;
             outcome = self.rows.ingest(space, rows) => outcome,

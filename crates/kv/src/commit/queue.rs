@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, oneshot};
 
 use super::group::Committer;
-use super::watchdog::{Watchdog, Work};
+use super::watchdog::{Watchdog, WatchedWork};
 use crate::batch::{Batch, Durability};
 use crate::fault::{Cause, CommitFault};
-use crate::lane::{Answer, LANE_BATCHES_MAX, Lanes, Submission};
+use crate::lane::{CommitAnswer, LANE_BATCHES_MAX, Lanes, Submission};
 
 /// Most batches of one engine commit.
 const GROUP_BATCHES_MAX: usize = 1024;
@@ -50,7 +50,7 @@ struct QueueState {
 }
 
 /// The next task of the commit thread.
-enum Task {
+enum CommitTask {
     Commit(Vec<Submission>),
     Reopen(Vec<oneshot::Sender<Result<(), CommitFault>>>),
     Close(Option<oneshot::Sender<Result<(), CommitFault>>>),
@@ -69,7 +69,7 @@ impl Queue {
         lanes: Lanes,
         batch: Batch,
         durability: Durability,
-    ) -> oneshot::Receiver<Answer> {
+    ) -> oneshot::Receiver<CommitAnswer> {
         let (submission, verdict) = Submission::new(lanes, batch, durability);
         let is_crowded = submission.is_crowded();
         let mut state = self.lock();
@@ -156,12 +156,12 @@ impl Queue {
     }
 
     /// Waits for a task, until `deadline` if there is one.
-    fn next(&self, deadline: Option<Instant>) -> Task {
+    fn next(&self, deadline: Option<Instant>) -> CommitTask {
         let mut state = self.lock();
         let mut has_yielded = false;
         loop {
             if !state.reopens.is_empty() {
-                return Task::Reopen(std::mem::take(&mut state.reopens));
+                return CommitTask::Reopen(std::mem::take(&mut state.reopens));
             }
             if !state.batches.is_empty() && !has_yielded && !is_enough(&state.batches) {
                 // Returns at once if no other thread wants the core.
@@ -172,15 +172,15 @@ impl Queue {
                 continue;
             }
             if !state.batches.is_empty() {
-                return Task::Commit(take_group(&mut state.batches));
+                return CommitTask::Commit(take_group(&mut state.batches));
             }
             if state.ended {
-                return Task::Close(state.closing.take());
+                return CommitTask::Close(state.closing.take());
             }
             state.committer_sleeps = true;
             state = match deadline.map(|at| at.saturating_duration_since(Instant::now())) {
                 None => self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(Duration::ZERO) => return Task::Maintain,
+                Some(Duration::ZERO) => return CommitTask::Maintain,
                 Some(left) => {
                     self.arrived.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
                 }
@@ -193,7 +193,7 @@ impl Queue {
 fn is_enough(batches: &VecDeque<Submission>) -> bool {
     let mut rows = 0;
     batches.iter().any(|submission| {
-        rows += submission.batch.operations.len();
+        rows += submission.batch.changes.len();
         rows >= GROUP_ROWS_ENOUGH
     })
 }
@@ -215,20 +215,20 @@ pub(super) fn run(queue: &Queue, watchdog: &Watchdog, mut committer: Committer) 
     let mut is_stalled = false;
     loop {
         let was_in_time = match queue.next(committer.maintenance_due_at()) {
-            Task::Commit(group) => commit_group(watchdog, &mut committer, group),
-            Task::Reopen(replies) => {
-                let number = watchdog.begin(Work::Control(replies));
+            CommitTask::Commit(group) => commit_group(watchdog, &mut committer, group),
+            CommitTask::Reopen(replies) => {
+                let number = watchdog.begin(WatchedWork::Control(replies));
                 let outcome = committer.reopen();
                 finish_control(watchdog, number, &outcome)
             }
-            Task::Maintain => {
-                let number = watchdog.begin(Work::Control(Vec::new()));
+            CommitTask::Maintain => {
+                let number = watchdog.begin(WatchedWork::Control(Vec::new()));
                 committer.maintain();
                 finish_control(watchdog, number, &Ok(()))
             }
-            Task::Close(None) => return,
-            Task::Close(Some(reply)) => {
-                let number = watchdog.begin(Work::Control(vec![reply]));
+            CommitTask::Close(None) => return,
+            CommitTask::Close(Some(reply)) => {
+                let number = watchdog.begin(WatchedWork::Control(vec![reply]));
                 let outcome = committer.close();
                 // Closes the engine first: a caller that learns of the end may open the store again.
                 drop(committer);
@@ -250,16 +250,16 @@ pub(super) fn run(queue: &Queue, watchdog: &Watchdog, mut committer: Committer) 
 /// Commits a group and answers its submitters. Returns false if the watchdog has already answered them.
 fn commit_group(watchdog: &Watchdog, committer: &mut Committer, group: Vec<Submission>) -> bool {
     let (candidates, pending) = group.into_iter().map(Submission::split).unzip();
-    let number = watchdog.begin(Work::Group(pending));
+    let number = watchdog.begin(WatchedWork::Group(pending));
     let answers = committer.commit(candidates);
-    let Some(Work::Group(pending)) = watchdog.finish(number) else { return false };
+    let Some(WatchedWork::Group(pending)) = watchdog.finish(number) else { return false };
     pending.into_iter().zip(answers).for_each(|(pending, answer)| pending.answer(answer));
     true
 }
 
 /// Answers the callers of a control request. Returns false if the watchdog has already answered them.
 fn finish_control(watchdog: &Watchdog, number: u64, outcome: &Result<(), CommitFault>) -> bool {
-    let Some(Work::Control(replies)) = watchdog.finish(number) else { return false };
+    let Some(WatchedWork::Control(replies)) = watchdog.finish(number) else { return false };
     replies.into_iter().for_each(|reply| drop(reply.send(outcome.clone())));
     true
 }
@@ -277,7 +277,7 @@ impl Steps {
         lanes: Lanes,
         batch: Batch,
         durability: Durability,
-    ) -> oneshot::Receiver<Answer> {
+    ) -> oneshot::Receiver<CommitAnswer> {
         let (submission, verdict) = Submission::new(lanes, batch, durability);
         self.lock().push_back(submission);
         self.arrived.notify_one();

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::block_on;
 use crate::backend::DiskSpace;
-use crate::batch::{BATCH_BYTES_MAX, Batch, KEY_BYTES_MAX, OWN_SPACE, Operation, Requirement, Space};
+use crate::batch::{BATCH_BYTES_MAX, Batch, KEY_BYTES_MAX, OWN_SPACE, RowChange, RowRequirement, Space};
 use crate::fault::CommitFault;
 use crate::ingest;
 use crate::lane::Candidate;
@@ -21,7 +21,7 @@ pub(crate) struct BatchValidator<'a> {
     /// Free space on the disk if it is short.
     shortage: Option<DiskSpace>,
     point: Option<RowsPoint>,
-    /// New values of the rows that some batch of the group requires. Other rows are not kept: most operations touch
+    /// New values of the rows that some batch of the group requires. Other rows are not kept: most changes touch
     /// rows without requirements.
     required: HashMap<(Space, Bytes), Option<Option<Bytes>>>,
     required_spaces: Vec<Space>,
@@ -49,8 +49,8 @@ impl<'a> BatchValidator<'a> {
         BatchValidator { rows, space_count, shortage, point: None, required, required_spaces }
     }
 
-    /// Returns the operations of a batch if it is admitted, or why not.
-    pub(crate) fn admit(&mut self, candidate: &mut Candidate) -> Result<Vec<Operation>, CommitFault> {
+    /// Returns the changes of a batch if it is admitted, or why not.
+    pub(crate) fn admit(&mut self, candidate: &mut Candidate) -> Result<Vec<RowChange>, CommitFault> {
         if candidate.lanes.is_broken() {
             return Err(CommitFault::ChainBroken);
         }
@@ -58,23 +58,23 @@ impl<'a> BatchValidator<'a> {
         self.check_shape(batch)?;
         if let Some(DiskSpace { free_bytes, reserve_bytes }) = self.shortage
             && !batch.shrinking
-            && !batch.operations.is_empty()
+            && !batch.changes.is_empty()
         {
             return Err(CommitFault::Full { free_bytes, reserve_bytes });
         }
         for requirement in &batch.requirements {
             self.check_requirement(requirement)?;
         }
-        let mut operations = std::mem::take(&mut batch.operations);
+        let mut changes = std::mem::take(&mut batch.changes);
         for id in &batch.ingests {
             let key = ingest::pending_key(*id);
             if self.current(OWN_SPACE, &key)?.is_none() {
                 return Err(CommitFault::UnknownIngest { ingest: *id });
             }
-            operations.push(Operation { space: OWN_SPACE, key, value: None });
+            changes.push(RowChange { space: OWN_SPACE, key, value: None });
         }
-        self.note(&operations);
-        Ok(operations)
+        self.note(&changes);
+        Ok(changes)
     }
 
     fn check_shape(&self, batch: &Batch) -> Result<(), CommitFault> {
@@ -82,9 +82,9 @@ impl<'a> BatchValidator<'a> {
         if size_bytes > BATCH_BYTES_MAX {
             return Err(CommitFault::TooLarge { size_bytes, limit_bytes: BATCH_BYTES_MAX });
         }
-        let operations = batch.operations.iter().map(|operation| (operation.space, operation.key.len()));
+        let changes = batch.changes.iter().map(|change| (change.space, change.key.len()));
         let requirements = batch.requirements.iter().map(|wanted| (wanted.space, wanted.key.len()));
-        for (space, length) in operations.chain(requirements) {
+        for (space, length) in changes.chain(requirements) {
             if usize::from(space.0) >= self.space_count && !(batch.own && space == OWN_SPACE) {
                 return Err(CommitFault::UnknownSpace { space });
             }
@@ -95,8 +95,8 @@ impl<'a> BatchValidator<'a> {
         Ok(())
     }
 
-    fn check_requirement(&mut self, requirement: &Requirement) -> Result<(), CommitFault> {
-        let Requirement { space, key, expected } = requirement;
+    fn check_requirement(&mut self, requirement: &RowRequirement) -> Result<(), CommitFault> {
+        let RowRequirement { space, key, expected } = requirement;
         if self.current(*space, key)? == *expected {
             return Ok(());
         }
@@ -116,13 +116,13 @@ impl<'a> BatchValidator<'a> {
     }
 
     /// Records what an admitted batch changes in required rows.
-    fn note(&mut self, operations: &[Operation]) {
-        for operation in operations {
-            if !self.required_spaces.contains(&operation.space) {
+    fn note(&mut self, changes: &[RowChange]) {
+        for change in changes {
+            if !self.required_spaces.contains(&change.space) {
                 continue;
             }
-            if let Some(seen) = self.required.get_mut(&(operation.space, operation.key.clone())) {
-                *seen = Some(operation.value.clone());
+            if let Some(seen) = self.required.get_mut(&(change.space, change.key.clone())) {
+                *seen = Some(change.value.clone());
             }
         }
     }

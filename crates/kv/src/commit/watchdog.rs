@@ -21,7 +21,7 @@ pub(crate) const WORK_TIMEOUT: Duration = Duration::from_secs(300);
 const CHECKS_PER_TIMEOUT: u32 = 10;
 
 /// One piece of work, with the senders of its answers.
-pub(super) enum Work {
+pub(super) enum WatchedWork {
     /// Submitters of a group.
     Group(Vec<PendingAnswer>),
     /// Callers of a reopen or a close.
@@ -33,21 +33,21 @@ pub(super) enum Work {
 /// The work in progress, with its start times.
 pub(super) struct Watchdog {
     timeout: Duration,
-    state: Mutex<State>,
+    state: Mutex<WatchdogState>,
     ended: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct WatchdogState {
     last_number: u64,
     /// With their numbers. There are few: the current work of the thread, and the ingests.
-    works: Vec<(u64, Instant, Work)>,
+    works: Vec<(u64, Instant, WatchedWork)>,
     has_ended: bool,
 }
 
-impl State {
+impl WatchdogState {
     /// Removes the first work that matches.
-    fn take(&mut self, is_wanted: impl FnMut(&(u64, Instant, Work)) -> bool) -> Option<Work> {
+    fn take(&mut self, is_wanted: impl FnMut(&(u64, Instant, WatchedWork)) -> bool) -> Option<WatchedWork> {
         let position = self.works.iter().position(is_wanted)?;
         Some(self.works.swap_remove(position).2)
     }
@@ -64,7 +64,7 @@ impl Watchdog {
     }
 
     /// Registers work and returns its number.
-    pub(super) fn begin(&self, work: Work) -> u64 {
+    pub(super) fn begin(&self, work: WatchedWork) -> u64 {
         let mut state = self.lock();
         state.last_number += 1;
         let number = state.last_number;
@@ -73,7 +73,7 @@ impl Watchdog {
     }
 
     /// Removes finished work; `None` if its callers were already answered because it was overdue.
-    pub(super) fn finish(&self, number: u64) -> Option<Work> {
+    pub(super) fn finish(&self, number: u64) -> Option<WatchedWork> {
         self.lock().take(|(other, _, _)| *other == number)
     }
 
@@ -104,15 +104,15 @@ impl Watchdog {
     }
 
     /// Answers all callers of overdue work.
-    fn give_up(&self, work: Work, queue: &Queue, status: &Arc<Status>) {
+    fn give_up(&self, work: WatchedWork, queue: &Queue, status: &Arc<Status>) {
         let cause = self.cause();
         match work {
             // The caller of the ingest reopens the store.
-            Work::Ingest(reply) => {
+            WatchedWork::Ingest(reply) => {
                 reply.send(Err(cause)).ok();
                 return;
             }
-            Work::Group(pending) => {
+            WatchedWork::Group(pending) => {
                 // First: a caller that gets this answer must not see a healthy store.
                 status.set(Health::Poisoned { cause: cause.clone() });
                 queue.stall(&cause);
@@ -120,7 +120,7 @@ impl Watchdog {
                     pending.answer(Err(CommitFault::Uncertain { cause: cause.clone() }));
                 }
             }
-            Work::Control(replies) => {
+            WatchedWork::Control(replies) => {
                 status.set(Health::Poisoned { cause: cause.clone() });
                 queue.stall(&cause);
                 for reply in replies {
@@ -131,7 +131,7 @@ impl Watchdog {
         tracing::error!(event = "store_poisoned", %cause, "a storage call does not return; commits are rejected until the store is reopened");
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WatchdogState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -19,7 +19,7 @@ use super::frames::{BATCH_OVERHEAD_BYTES, ITEM_OVERHEAD_BYTES, UNSYNCED_KEY};
 use super::synced::SyncRecorder;
 use super::{EmbeddedOptions, OPEN_TABLES_MIN, inspect, journal, quiet};
 use crate::backend::StoreMemory;
-use crate::batch::{Durability, OWN_SPACE, Operation, Space, SpaceOptions};
+use crate::batch::{Durability, OWN_SPACE, RowChange, Space, SpaceOptions};
 use crate::fault::{Cause, OpenFault, ReadFault};
 
 /// Journal bytes after which all memtables are flushed and the journal is rotated. The engine rotates a journal only
@@ -79,7 +79,7 @@ const MEMTABLE_OVERHEAD_PERCENT: u64 = 30;
 const BLOCK_OVERHEAD_PERCENT: u64 = 20;
 
 /// An open database with its accounting of journal and memtable bytes.
-pub(super) struct Engine {
+pub(super) struct StorageEngine {
     spaces: Vec<EngineSpace>,
     own: EngineSpace,
     /// Bytes written to the journal since all memtables were flushed.
@@ -112,16 +112,16 @@ pub(super) struct EngineSpace {
     pub(super) keyspace: OnceLock<Keyspace>,
 }
 
-impl Engine {
-    pub(super) fn open(folder: &Arc<Folder>, options: &EmbeddedOptions) -> Result<Engine, OpenFault> {
-        Engine::open_with(folder, options, Workers::DEFAULT)
+impl StorageEngine {
+    pub(super) fn open(folder: &Arc<Folder>, options: &EmbeddedOptions) -> Result<StorageEngine, OpenFault> {
+        StorageEngine::open_with(folder, options, Workers::DEFAULT)
     }
 
     fn open_with(
         folder: &Arc<Folder>,
         options: &EmbeddedOptions,
         workers: Workers,
-    ) -> Result<Engine, OpenFault> {
+    ) -> Result<StorageEngine, OpenFault> {
         let path = folder.engine();
         let fault = |source| OpenFault::Io { path: path.clone(), source };
         let format = folder.format();
@@ -133,7 +133,8 @@ impl Engine {
         let found = journal::check_all(&path, &format, &synced)?;
         let recorder = SyncRecorder::start(folder.path(), &path, found, options.sync_record_interval);
         let recorder = recorder.map_err(fault)?;
-        let started = quiet::catch(|| Engine::start(folder, options, workers, recorder).map_err(Cause::new));
+        let started =
+            quiet::catch(|| StorageEngine::start(folder, options, workers, recorder).map_err(Cause::new));
         let engine = started.map_err(|cause| OpenFault::Engine { path: path.clone(), cause })?;
         engine.check_inventory()?;
         engine.record_inventory().map_err(fault)?;
@@ -146,13 +147,13 @@ impl Engine {
     pub(super) fn reopen_after_failed_sync(
         folder: &Arc<Folder>,
         options: &EmbeddedOptions,
-    ) -> Result<Engine, OpenFault> {
-        let engine = Engine::open(folder, options)?;
+    ) -> Result<StorageEngine, OpenFault> {
+        let engine = StorageEngine::open(folder, options)?;
         let path = folder.engine();
         engine.flush_all().map_err(|cause| OpenFault::Engine { path: path.clone(), cause })?;
         drop(engine);
         journal::replace_all(&path).map_err(|source| OpenFault::Io { path, source })?;
-        Engine::open(folder, options)
+        StorageEngine::open(folder, options)
     }
 
     fn start(
@@ -160,7 +161,7 @@ impl Engine {
         options: &EmbeddedOptions,
         workers: Workers,
         recorder: SyncRecorder,
-    ) -> Result<Engine, fjall::Error> {
+    ) -> Result<StorageEngine, fjall::Error> {
         let path = folder.engine();
         let database = Database::builder(&path)
             .cache_size(options.cache_bytes)
@@ -171,7 +172,7 @@ impl Engine {
             .open()?;
         // Space names get a prefix, so that none can clash with the internal one.
         let space = |space: &SpaceOptions| EngineSpace::new(format!("s-{}", space.name), space.compressed);
-        let engine = Engine {
+        let engine = StorageEngine {
             spaces: options.spaces.iter().map(space).collect(),
             own: EngineSpace::new("own".to_owned(), false),
             journal_bytes: AtomicU64::new(journal::live_bytes(&path)?),
@@ -221,9 +222,9 @@ impl Engine {
         self.database.snapshot()
     }
 
-    /// One engine commit. The engine writes the journal, syncs it, and only then shows the rows. Of two operations on
+    /// One engine commit. The engine writes the journal, syncs it, and only then shows the rows. Of two changes of
     /// one key the later wins: both carry the number of the commit, and the memtable keeps the last.
-    pub(super) fn commit(&self, batches: Vec<Vec<Operation>>, durability: Durability) -> Result<(), Cause> {
+    pub(super) fn commit(&self, batches: Vec<Vec<RowChange>>, durability: Durability) -> Result<(), Cause> {
         // All waits come before the first write: if one fails, nothing of the commit is visible.
         self.wait_for_workers()?;
         self.rotate_full_journal()?;
@@ -239,12 +240,12 @@ impl Engine {
         let commit = OwnedWriteBatch::with_capacity(self.database.clone(), count);
         let mut commit = commit.durability(Some(persist));
         let mut size_bytes = BATCH_OVERHEAD_BYTES;
-        for operation in batches.into_iter().flatten().chain(mark) {
-            size_bytes += operation.size_bytes() + ITEM_OVERHEAD_BYTES;
-            let keyspace = self.keyspace_to_write(operation.space)?;
-            match operation.value {
-                Some(value) => commit.insert(keyspace, operation.key, value),
-                None => commit.remove(keyspace, operation.key),
+        for change in batches.into_iter().flatten().chain(mark) {
+            size_bytes += change.size_bytes() + ITEM_OVERHEAD_BYTES;
+            let keyspace = self.keyspace_to_write(change.space)?;
+            match change.value {
+                Some(value) => commit.insert(keyspace, change.key, value),
+                None => commit.remove(keyspace, change.key),
             }
         }
         commit.commit().map_err(Cause::new)?;
@@ -273,7 +274,7 @@ impl Engine {
         self.recorder().record_if_due(&self.folder.engine());
     }
 
-    /// When [`Engine::maintain`] is due if nothing is committed before.
+    /// When [`StorageEngine::maintain`] is due if nothing is committed before.
     pub(super) fn maintenance_due_at(&self) -> Option<Instant> {
         let is_synced = self.unsynced_bytes.load(Ordering::Relaxed) == 0;
         self.recorder().due_at().filter(|_| is_synced)
@@ -294,12 +295,12 @@ impl Engine {
     /// After a power failure the journal must show whether a broken commit was torn or damaged. A commit with sync
     /// first makes everything before it durable, so that no page of it can survive without theirs. A commit without
     /// sync stores how many bytes before it are unsynced.
-    fn mark_unsynced(&self, durability: Durability) -> Result<Option<Operation>, Cause> {
+    fn mark_unsynced(&self, durability: Durability) -> Result<Option<RowChange>, Cause> {
         let unsynced_bytes = self.unsynced_bytes.load(Ordering::Relaxed);
         match durability {
             _ if unsynced_bytes == 0 => Ok(None),
             Durability::Sync => self.sync().map(|()| None),
-            Durability::Buffered => Ok(Some(Operation {
+            Durability::Buffered => Ok(Some(RowChange {
                 space: OWN_SPACE,
                 key: Bytes::from_static(UNSYNCED_KEY),
                 value: Some(Bytes::copy_from_slice(&unsynced_bytes.to_le_bytes())),
@@ -446,15 +447,15 @@ mod tests {
     const IDLE_WORKERS: Workers =
         Workers { count: 0, timeout: Duration::from_millis(20), flush_timeout: Duration::from_millis(20) };
 
-    fn put(key: &str, length: usize) -> Vec<Vec<Operation>> {
+    fn put(key: &str, length: usize) -> Vec<Vec<RowChange>> {
         let (key, value) = (Bytes::copy_from_slice(key.as_bytes()), Bytes::from(vec![b'x'; length]));
-        vec![vec![Operation { space: RECORDS, key, value: Some(value) }]]
+        vec![vec![RowChange { space: RECORDS, key, value: Some(value) }]]
     }
 
-    fn open(path: &Path, workers: Workers) -> Engine {
+    fn open(path: &Path, workers: Workers) -> StorageEngine {
         let options = EmbeddedOptions::new(path, &SPACES);
         let folder = Arc::new(Folder::open(path, &SPACES).unwrap());
-        Engine::open_with(&folder, &options, workers).unwrap()
+        StorageEngine::open_with(&folder, &options, workers).unwrap()
     }
 
     /// Workers that never run a flush, as after the engine has lost the message that requests it.

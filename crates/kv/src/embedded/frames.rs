@@ -32,7 +32,7 @@ pub(super) const ITEM_OVERHEAD_BYTES: usize = 21;
 pub(super) const UNSYNCED_KEY: &[u8] = b"unsynced";
 
 /// Result of reading a journal.
-pub(super) struct Scan {
+pub(super) struct JournalScan {
     /// End of its last valid batch.
     pub(super) end: usize,
     /// Start of the first invalid batch, if anything but zeros follows.
@@ -42,7 +42,7 @@ pub(super) struct Scan {
 }
 
 /// Reads the batches of a journal up to the first invalid one. `after` is the last commit of the previous journal.
-pub(super) fn scan(journal: &[u8], after: Option<u64>) -> Scan {
+pub(super) fn scan(journal: &[u8], after: Option<u64>) -> JournalScan {
     let mut position = 0;
     let mut last_commit = after;
     while let Some(frame) = read_frame(&journal[position..], None) {
@@ -53,7 +53,7 @@ pub(super) fn scan(journal: &[u8], after: Option<u64>) -> Scan {
         position += frame.length;
         last_commit = Some(frame.commit);
     }
-    Scan {
+    JournalScan {
         end: position,
         broken_at: (content_length(&journal[position..]) > 0).then_some(position),
         last_commit,
@@ -114,7 +114,7 @@ pub(super) fn content_length(journal: &[u8]) -> usize {
 }
 
 /// A complete batch frame.
-struct Frame {
+struct BatchFrame {
     length: usize,
     is_valid: bool,
     commit: u64,
@@ -123,7 +123,7 @@ struct Frame {
 }
 
 /// Reads the batch frame at the start of `bytes`; `None` if it is incomplete.
-fn read_frame(bytes: &[u8], own: Option<u64>) -> Option<Frame> {
+fn read_frame(bytes: &[u8], own: Option<u64>) -> Option<BatchFrame> {
     let mut rest = bytes;
     (rest.try_get_u8().ok()? == START_TAG).then_some(())?;
     let item_count = rest.try_get_u32_le().ok()?;
@@ -152,7 +152,12 @@ fn read_frame(bytes: &[u8], own: Option<u64>) -> Option<Frame> {
                 let is_valid = trailer == BATCH_TRAILER
                     && found_count == item_count
                     && checksum == xxh3_64(&items[..items_length]);
-                return Some(Frame { length: bytes.len() - rest.len(), is_valid, commit, unsynced_bytes });
+                return Some(BatchFrame {
+                    length: bytes.len() - rest.len(),
+                    is_valid,
+                    commit,
+                    unsynced_bytes,
+                });
             }
             _ => return None,
         }

@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering;
 
 use fjall::Keyspace;
 
-use super::engine::Engine;
+use super::engine::StorageEngine;
 use super::format::JournalEntry;
 use super::journal;
 use crate::fault::{Cause, OpenFault};
 
-impl Engine {
+impl StorageEngine {
     /// Fails if a keyspace that must exist is not among those of the engine.
     pub(super) fn check_inventory(&self) -> Result<(), OpenFault> {
         let format = self.folder.format();

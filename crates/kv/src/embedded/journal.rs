@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::format::{Format, JournalEntry};
-use super::frames::{self, Scan};
+use super::frames::{self, JournalScan};
 use super::inspect::{KEYSPACES_FOLDER, VERSION_FILE};
 use super::synced::Synced;
 use crate::fault::OpenFault;
@@ -127,7 +127,7 @@ pub(super) fn survey(engine: &Path, format: &Format, synced: &Synced) -> io::Res
     let mut ends = Vec::new();
     for (index, (number, path)) in journals.iter().enumerate() {
         let bytes = fs::read(path)?;
-        let Scan { end, broken_at, last_commit: last } = frames::scan(&bytes, last_commit);
+        let JournalScan { end, broken_at, last_commit: last } = frames::scan(&bytes, last_commit);
         last_commit = last;
         let synced_bytes = synced.bytes_of(*number);
         let is_short = (end as u64) < synced_bytes;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use fjall::{Keyspace, PersistMode};
 
-use super::engine::{Engine, JOURNAL_FLUSH_BYTES};
+use super::engine::{JOURNAL_FLUSH_BYTES, StorageEngine};
 use crate::fault::Cause;
 
 /// Sealed memtables waiting for a flush, and first-level tables waiting for a merge, at which commits wait. Both are
@@ -18,7 +18,7 @@ pub(super) const SEALED_MEMTABLES_MAX: usize = 3;
 const FIRST_LEVEL_TABLES_MAX: usize = 24;
 const STALL_CHECK_INTERVAL: Duration = Duration::from_millis(2);
 
-impl Engine {
+impl StorageEngine {
     /// Seals all memtables if the journal is full. The engine would only flush a memtable that is full by itself: a
     /// space with few writes would keep every journal since its first write, and many spaces with few writes each would
     /// let one journal grow without bound.

@@ -36,7 +36,7 @@ use fjall::Readable;
 use tokio::sync::Semaphore;
 
 use crate::backend::{DiskSpace, StoreMemory};
-use crate::batch::{Durability, Operation, SPACES_MAX, Space, SpaceOptions};
+use crate::batch::{Durability, RowChange, SPACES_MAX, Space, SpaceOptions};
 use crate::commit::WORK_TIMEOUT;
 use crate::fault::{Cause, OpenFault, ReadFault};
 use crate::rows::RowStore;
@@ -45,7 +45,7 @@ use crate::view::{Chunk, ChunkBuilder, Direction, Parts, Scan, ScanLimit};
 pub use copy::StoreCopy;
 pub use repair::{JournalCut, Repair, repair};
 
-use engine::Engine;
+use engine::StorageEngine;
 use folder::Folder;
 use format::JournalEntry;
 use synced::Synced;
@@ -139,7 +139,7 @@ pub(crate) struct Embedded {
 /// One open engine. Points hold this, not the engine itself: the engine closes its files only when its last handle is
 /// dropped, and a reopen cannot wait for idle readers.
 struct Opened {
-    engine: ArcSwapOption<Engine>,
+    engine: ArcSwapOption<StorageEngine>,
     /// Whether the engine was closed for good rather than reopened.
     closed: AtomicBool,
 }
@@ -162,7 +162,7 @@ impl Embedded {
             return Err(OpenFault::TooManySpaces { count, limit: SPACES_MAX });
         }
         let folder = Arc::new(Folder::open(&options.path, &options.spaces)?);
-        let engine = Arc::new(Engine::open(&folder, &options)?);
+        let engine = Arc::new(StorageEngine::open(&folder, &options)?);
         Ok(Embedded {
             options,
             preparation: Mutex::default(),
@@ -185,7 +185,7 @@ impl Embedded {
         Ok(())
     }
 
-    fn engine(&self) -> Result<Arc<Engine>, Cause> {
+    fn engine(&self) -> Result<Arc<StorageEngine>, Cause> {
         self.opened.load().engine().map_err(Cause::new)
     }
 
@@ -196,7 +196,7 @@ impl Embedded {
     /// Creates the keyspaces of a new store on a separate thread, concurrently with the first commits; if that fails,
     /// later commits create them. Started after the first commit, which would otherwise wait for all of them: the
     /// engine creates one at a time, and the start of a server waits for that commit.
-    fn prepare(&self, engine: &Arc<Engine>) {
+    fn prepare(&self, engine: &Arc<StorageEngine>) {
         if self.is_prepared.swap(true, Ordering::Relaxed) {
             return;
         }
@@ -242,7 +242,8 @@ impl Embedded {
 
     fn reopen_now(&self) -> Result<(), Cause> {
         self.retire_engine()?;
-        let engine = Engine::reopen_after_failed_sync(&self.folder, &self.options).map_err(Cause::new)?;
+        let engine =
+            StorageEngine::reopen_after_failed_sync(&self.folder, &self.options).map_err(Cause::new)?;
         self.opened.store(Arc::new(Opened::new(Arc::new(engine))));
         Ok(())
     }
@@ -250,7 +251,7 @@ impl Embedded {
 
 /// Writes rows directly into tables.
 fn ingest_now(
-    engine: &Engine,
+    engine: &StorageEngine,
     writing: &Mutex<()>,
     space: Space,
     rows: Vec<(Bytes, Bytes)>,
@@ -274,11 +275,11 @@ impl Drop for Embedded {
 }
 
 impl Opened {
-    fn new(engine: Arc<Engine>) -> Opened {
+    fn new(engine: Arc<StorageEngine>) -> Opened {
         Opened { engine: ArcSwapOption::new(Some(engine)), closed: AtomicBool::new(false) }
     }
 
-    fn engine(&self) -> Result<Arc<Engine>, ReadFault> {
+    fn engine(&self) -> Result<Arc<StorageEngine>, ReadFault> {
         self.engine.load_full().ok_or_else(|| self.why_gone())
     }
 
@@ -389,7 +390,7 @@ impl RowStore for Embedded {
         })
     }
 
-    async fn commit(&self, batches: Vec<Vec<Operation>>, durability: Durability) -> Result<(), Cause> {
+    async fn commit(&self, batches: Vec<Vec<RowChange>>, durability: Durability) -> Result<(), Cause> {
         let _writing = self.write();
         let engine = self.engine()?;
         engine.commit(batches, durability)?;

@@ -185,7 +185,7 @@ fn a_batch_of_several_lanes_comes_between_their_others() {
 }
 
 #[test]
-fn a_lane_that_was_refused_settles_at_once() {
+fn the_lane_of_a_refused_batch_is_resolved_at_once() {
     on_every_kind(async |store| {
         let lane = store.lane();
         store.submit(&lane, put(RECORDS, "a", "1"), Durability::Sync).await.unwrap();

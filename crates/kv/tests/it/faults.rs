@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use kv::{
-    Batch, CommitFault, CommitMode, Direction, Durability, FaultKind, FaultScript, Health, KeyRange,
+    Batch, CommitFault, CommitMode, Direction, Durability, FaultScript, Health, InjectedFault, KeyRange,
     ReadFault, StorageCall, Store, Survivors,
 };
 
@@ -53,9 +53,9 @@ fn a_failed_commit_poisons_until_reopened() {
     on_faulty(async |store, script| {
         commit(&store, put(RECORDS, "a", "1")).await.unwrap();
         // Reopening fails for a while too, so that the poisoned state can be observed.
-        script.fail_next(StorageCall::Commit, FaultKind::Fail);
-        script.fail_next(StorageCall::Reopen, FaultKind::Fail);
-        script.fail_next(StorageCall::Reopen, FaultKind::Fail);
+        script.fail_next(StorageCall::Commit, InjectedFault::Fail);
+        script.fail_next(StorageCall::Reopen, InjectedFault::Fail);
+        script.fail_next(StorageCall::Reopen, InjectedFault::Fail);
         let fault = commit(&store, put(RECORDS, "b", "1")).await.unwrap_err();
         assert!(matches!(fault, CommitFault::Uncertain { .. }), "{fault}");
         assert!(matches!(store.health(), Health::Poisoned { .. }));
@@ -72,8 +72,8 @@ fn a_failed_commit_poisons_until_reopened() {
 #[test]
 fn a_commit_whose_sync_failed_shows_up_after_reopening() {
     on_faulty(async |store, script| {
-        script.fail_next(StorageCall::Commit, FaultKind::FailSync);
-        script.fail_next(StorageCall::Reopen, FaultKind::Fail);
+        script.fail_next(StorageCall::Commit, InjectedFault::FailSync);
+        script.fail_next(StorageCall::Reopen, InjectedFault::Fail);
         let fault = commit(&store, put(RECORDS, "a", "1")).await.unwrap_err();
         assert!(matches!(fault, CommitFault::Uncertain { .. }));
         assert!(
@@ -91,8 +91,8 @@ fn a_poisoned_store_recovers_by_itself() {
     let script = FaultScript::seeded(1);
     let store = Store::faulty(open(Kind::Embedded, &folder), script.clone());
     run(async {
-        script.fail_next(StorageCall::Commit, FaultKind::FailSync);
-        script.fail_next(StorageCall::Reopen, FaultKind::Fail);
+        script.fail_next(StorageCall::Commit, InjectedFault::FailSync);
+        script.fail_next(StorageCall::Reopen, InjectedFault::Fail);
         commit(&store, put(RECORDS, "a", "1")).await.unwrap_err();
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
         while store.health() != Health::Serving {
@@ -111,7 +111,7 @@ fn a_torn_group_leaves_whole_batches() {
         let script = FaultScript::seeded(1);
         let store = Store::faulty(open(kind, &folder), script.clone());
         run(async {
-            script.fail_next(StorageCall::Commit, FaultKind::Tear { survive: 2 });
+            script.fail_next(StorageCall::Commit, InjectedFault::Tear { survive: 2 });
             let batches: Vec<_> = (0..40)
                 .map(|number| {
                     let mut batch = put(RECORDS, &format!("{number:02}"), "x");
@@ -141,7 +141,7 @@ fn a_torn_group_leaves_whole_batches() {
 fn a_broken_lane_stays_broken_over_a_reopening() {
     on_faulty(async |store, script| {
         let lane = store.lane();
-        script.fail_next(StorageCall::Commit, FaultKind::Fail);
+        script.fail_next(StorageCall::Commit, InjectedFault::Fail);
         store.submit(&lane, put(RECORDS, "a", "1"), Durability::Sync).await.unwrap_err();
         recover(&store).await;
         let later = store.submit(&lane, put(RECORDS, "b", "1"), Durability::Sync).await;
@@ -154,14 +154,14 @@ fn a_broken_lane_stays_broken_over_a_reopening() {
 fn failed_reads_say_how() {
     on_faulty(async |store, script| {
         let view = commit(&store, put(RECORDS, "a", "1")).await.unwrap();
-        script.fail_next(StorageCall::Read, FaultKind::Fail);
+        script.fail_next(StorageCall::Read, InjectedFault::Fail);
         assert!(matches!(view.get(RECORDS, b"a").await, Err(ReadFault::Io { space: RECORDS, .. })));
-        script.fail_next(StorageCall::Read, FaultKind::Damage);
+        script.fail_next(StorageCall::Read, InjectedFault::Damage);
         let scan = view.scan(RECORDS, KeyRange::all(), Direction::Forward, ALL_ROWS).await;
         assert!(matches!(scan, Err(ReadFault::Damaged { space: RECORDS, .. })));
         assert_eq!(get(&view, RECORDS, "a").await.as_deref(), Some("1"));
         // A requirement that cannot be read refuses its batch and affects no other.
-        script.fail_next(StorageCall::Read, FaultKind::Fail);
+        script.fail_next(StorageCall::Read, InjectedFault::Fail);
         let mut batch = put(RECORDS, "b", "1");
         batch.require(RECORDS, "a", Some(Bytes::from("1")));
         assert!(matches!(commit(&store, batch).await, Err(CommitFault::Unreadable(_))));
@@ -173,7 +173,7 @@ fn failed_reads_say_how() {
 fn a_torn_ingest_leaves_nothing() {
     on_faulty(async |store, script| {
         let rows = |run: u8| (0..50u8).map(|row| (vec![run, row].into(), "x".into())).collect::<Vec<_>>();
-        for kind in [FaultKind::Fail, FaultKind::Tear { survive: 20 }] {
+        for kind in [InjectedFault::Fail, InjectedFault::Tear { survive: 20 }] {
             script.fail_next(StorageCall::Ingest, kind);
             assert!(matches!(store.ingest(INDEX, rows(1)).await, Err(CommitFault::Uncertain { .. })));
             assert!(keys(&store.view().await.unwrap(), INDEX).await.is_empty());
@@ -241,10 +241,10 @@ fn a_crash_removes_unnamed_ingests() {
 #[test]
 fn failing_any_call_loses_nothing_acknowledged() {
     let kinds = [
-        FaultKind::Fail,
-        FaultKind::FailSync,
-        FaultKind::Tear { survive: 0 },
-        FaultKind::Tear { survive: 1 },
+        InjectedFault::Fail,
+        InjectedFault::FailSync,
+        InjectedFault::Tear { survive: 0 },
+        InjectedFault::Tear { survive: 1 },
     ];
     let mut failed = 0;
     for kind in kinds {
@@ -328,7 +328,7 @@ fn stepped_batches_wait_and_are_torn_as_one_group() {
         store.step_is_due().await;
         store.step();
         first.await.unwrap();
-        script.fail_next(StorageCall::Commit, FaultKind::Tear { survive: 1 });
+        script.fail_next(StorageCall::Commit, InjectedFault::Tear { survive: 1 });
         let uncertain = [submit("b"), submit("c")];
         store.step();
         for answer in uncertain {
@@ -343,7 +343,7 @@ fn stepped_batches_wait_and_are_torn_as_one_group() {
 #[test]
 fn lanes_with_unsynced_batches_are_rewound_by_a_reopening() {
     run(async {
-        for kind in [FaultKind::DropUnsynced, FaultKind::Fail] {
+        for kind in [InjectedFault::DropUnsynced, InjectedFault::Fail] {
             let (store, script) = scripted(3);
             let lanes: Vec<_> = (0..4).map(|_| store.lane()).collect();
             let submit = |lane: usize, key: &str, durability| {
@@ -353,13 +353,13 @@ fn lanes_with_unsynced_batches_are_rewound_by_a_reopening() {
             submit(1, "synced-1", Durability::Sync).await.unwrap();
             submit(1, "buffered-1", Durability::Buffered).await.unwrap();
             submit(2, "buffered-2", Durability::Buffered).await.unwrap();
-            script.fail_next(StorageCall::Commit, FaultKind::Fail);
+            script.fail_next(StorageCall::Commit, InjectedFault::Fail);
             script.fail_next(StorageCall::Reopen, kind);
             submit(3, "failed", Durability::Sync).await.unwrap_err();
             assert!(lanes.iter().all(|lane| !lane.is_rewound()), "not before the store was reopened");
             reopen_past_faults(&store).await;
             let found = keys(&store.view().await.unwrap(), RECORDS).await;
-            let is_dropped = kind == FaultKind::DropUnsynced;
+            let is_dropped = kind == InjectedFault::DropUnsynced;
             let kept: &[&str] = if is_dropped { &[] } else { &["buffered-1", "buffered-2"] };
             assert_eq!(found, [kept, &["synced-0", "synced-1"]].concat());
             // Whether they are lost is not known in general, so their submitters must check.
@@ -377,9 +377,9 @@ fn lanes_with_unsynced_batches_are_rewound_by_a_reopening() {
 fn a_lane_is_resolved_when_the_outcome_is_known() {
     on_faulty(async |store, script| {
         let lane = store.lane();
-        script.fail_next(StorageCall::Commit, FaultKind::FailSync);
-        script.fail_next(StorageCall::Reopen, FaultKind::Fail);
-        script.fail_next(StorageCall::Reopen, FaultKind::Fail);
+        script.fail_next(StorageCall::Commit, InjectedFault::FailSync);
+        script.fail_next(StorageCall::Reopen, InjectedFault::Fail);
+        script.fail_next(StorageCall::Reopen, InjectedFault::Fail);
         let fault = store.submit(&lane, put(RECORDS, "a", "1"), Durability::Sync).await.unwrap_err();
         assert!(matches!(fault, CommitFault::Uncertain { .. }), "{fault}");
         assert!(matches!(store.resolve_lane(&lane).await, Err(CommitFault::Poisoned { .. })));
@@ -401,8 +401,8 @@ fn a_lane_is_rewound_with_the_one_it_comes_after() {
         bad.require(RECORDS, "acknowledged", None);
         store.submit(&lane, bad, Durability::Buffered).await.unwrap_err();
         let next = store.resolve_lane(&lane).await.unwrap();
-        script.fail_next(StorageCall::Commit, FaultKind::Fail);
-        script.fail_next(StorageCall::Reopen, FaultKind::DropUnsynced);
+        script.fail_next(StorageCall::Commit, InjectedFault::Fail);
+        script.fail_next(StorageCall::Reopen, InjectedFault::DropUnsynced);
         commit(&store, put(RECORDS, "of another", "x")).await.unwrap_err();
         store.reopen().await.unwrap();
         assert!(next.is_rewound());

@@ -3,11 +3,16 @@
 //! Contains no wire codes: each API maps a fault to its protocol in one exhaustive match.
 
 mod access;
+mod definition;
 mod evaluation;
 mod limit;
 mod request;
 
 pub use access::{AccessFault, BearerFault, ScopeName};
+pub use definition::{
+    ComputedRule, DefinitionList, DefinitionNumber, DefinitionPart, DefinitionRule, EncryptionRule,
+    IndexRule, NameRule, PolicyPathError, ThroughputRule,
+};
 pub use evaluation::{EvaluationFault, UserFunctionFault};
 pub use limit::LimitFault;
 pub use request::{ContinuationFault, PropertyRule, RequestFault};

@@ -1,5 +1,6 @@
 //! Requests that can never succeed, with the rule that they violate.
 
+use super::{DefinitionPart, DefinitionRule, NameRule};
 use thiserror::Error;
 use value::PatchCause;
 
@@ -15,20 +16,20 @@ pub enum RequestFault {
         rule: PropertyRule,
     },
     /// The name of a database or container violates the naming rules.
-    #[error("the name \"{name}\" is invalid: {reason}")]
+    #[error("the name \"{name}\" violates the rule {rule:?}")]
     BadName {
         /// The name.
         name: String,
         /// The violated rule.
-        reason: String,
+        rule: NameRule,
     },
     /// The definition of a container or one of its policies is invalid.
-    #[error("the field \"{field}\" of the definition is invalid: {reason}")]
+    #[error("the part {part:?} of the definition violates the rule {rule:?}")]
     BadDefinition {
-        /// The field.
-        field: String,
-        /// What is wrong with it.
-        reason: String,
+        /// Which part.
+        part: DefinitionPart,
+        /// The violated rule.
+        rule: Box<DefinitionRule>,
     },
     /// A fixed throughput out of bounds.
     #[error("the throughput {rate} is invalid: it must be from {min} to {max} in steps of {step}")]

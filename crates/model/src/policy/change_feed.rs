@@ -1,7 +1,7 @@
 //! The change feed policy: what is retained in addition to the latest version of each document.
 
 use super::check::within;
-use crate::{DecodeFault, Decoder, Encoder, RequestFault};
+use crate::{DecodeFault, Decoder, DefinitionNumber, DefinitionPart, Encoder, RequestFault};
 
 /// What the change feed retains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ impl ChangeFeedPolicy {
     /// Refuses a retention that is too long.
     pub fn check(self) -> Result<(), RequestFault> {
         let bounds = 0..=ChangeFeedPolicy::RETENTION_MINUTES_MAX;
-        within("changeFeedPolicy", "retentionDuration", self.retention_minutes, bounds)
+        within(DefinitionPart::ChangeFeed, DefinitionNumber::RetentionMinutes, self.retention_minutes, bounds)
     }
 
     pub(super) fn encode(self, out: &mut Encoder) {

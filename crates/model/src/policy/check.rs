@@ -1,26 +1,26 @@
-//! Shared by the checks of all policies: the fault with its field, bounds of numbers, repeated items.
+//! Shared by the checks of all policies: bounds of numbers, repeated items.
 
-use crate::RequestFault;
+use crate::{DefinitionNumber, DefinitionPart, DefinitionRule, RequestFault};
 use std::collections::HashSet;
 use std::hash::Hash;
+use std::ops::RangeInclusive;
 
-/// The fault of a policy.
-pub(super) fn bad(policy: &str, reason: impl Into<String>) -> RequestFault {
-    RequestFault::BadDefinition { field: policy.to_owned(), reason: reason.into() }
-}
-
-/// Refuses a number of the field `name` that is out of bounds.
+/// Refuses a number that is out of bounds.
 pub(super) fn within(
-    policy: &str,
-    name: &str,
-    number: u32,
-    bounds: std::ops::RangeInclusive<u32>,
+    part: DefinitionPart,
+    number: DefinitionNumber,
+    given: u32,
+    bounds: RangeInclusive<u32>,
 ) -> Result<(), RequestFault> {
-    if bounds.contains(&number) {
+    if bounds.contains(&given) {
         return Ok(());
     }
-    let (least, most) = (bounds.start(), bounds.end());
-    Err(bad(policy, format!("\"{name}\" must be a whole number from {least} to {most}")))
+    Err(part.violates(DefinitionRule::Bounds {
+        number,
+        given: given.into(),
+        min: *bounds.start(),
+        max: *bounds.end(),
+    }))
 }
 
 /// The first item that occurs twice. A definition can list tens of thousands, so they are not compared pairwise.

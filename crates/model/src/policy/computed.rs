@@ -1,9 +1,12 @@
 //! Computed properties: named expressions for queries. Only the beginning of the query text is checked here.
 
-use super::check::{bad, repeated};
-use crate::{DecodeFault, Decoder, Encoder, PartitionKeyDefinition, RequestFault};
+use super::check::repeated;
+use crate::{
+    ComputedRule, DecodeFault, Decoder, DefinitionList, DefinitionPart, DefinitionRule, Encoder,
+    PartitionKeyDefinition, RequestFault,
+};
 
-const POLICY: &str = "computedProperties";
+const PART: DefinitionPart = DefinitionPart::ComputedProperties;
 /// Most computed properties of a container.
 const COUNT_MAX: usize = 20;
 /// Names of existing document properties.
@@ -33,7 +36,7 @@ impl ComputedProperty {
         properties.iter().try_for_each(|property| property.check(partition_key))?;
         let names: Vec<_> = properties.iter().map(|property| &property.name).collect();
         match repeated(&names) {
-            Some(name) => Err(bad(POLICY, format!("the name \"{name}\" is given twice"))),
+            Some(name) => Err(PART.violates(ComputedRule::RepeatedName((*name).clone()))),
             None => Ok(()),
         }
     }
@@ -41,7 +44,11 @@ impl ComputedProperty {
     /// Refuses more properties than the limit.
     pub fn check_count(count: usize) -> Result<(), RequestFault> {
         match count > COUNT_MAX {
-            true => Err(bad(POLICY, format!("{count} properties given, {COUNT_MAX} allowed"))),
+            true => Err(PART.violates(DefinitionRule::Count {
+                list: DefinitionList::ComputedProperties,
+                given: count,
+                max: COUNT_MAX,
+            })),
             false => Ok(()),
         }
     }
@@ -51,16 +58,16 @@ impl ComputedProperty {
         let name = self.name.as_str();
         let is_plain = name.chars().all(|character| character.is_alphanumeric() || character == '_');
         if name.is_empty() || !is_plain {
-            return Err(bad(POLICY, format!("the name \"{name}\" must have letters, digits and '_' only")));
+            return Err(PART.violates(ComputedRule::NameCharacters(name.to_owned())));
         }
         let mut tops = partition_key.paths().iter().filter_map(|path| path.segments().next());
         if RESERVED.contains(&name) || tops.any(|top| top == name) {
-            return Err(bad(POLICY, format!("the name \"{name}\" belongs to a property of the document")));
+            return Err(PART.violates(ComputedRule::ReservedName(name.to_owned())));
         }
         let mut words = self.query.split_whitespace();
         let mut is = |word: &str| words.next().is_some_and(|found| found.eq_ignore_ascii_case(word));
         if !(is("SELECT") && is("VALUE") && words.next().is_some()) {
-            return Err(bad(POLICY, format!("the query of \"{name}\" must begin with SELECT VALUE")));
+            return Err(PART.violates(ComputedRule::NotSelectValue(name.to_owned())));
         }
         Ok(())
     }

@@ -1,7 +1,6 @@
 //! The conflict resolution policy: which of two versions wins. A single store never has two; it only keeps the policy.
 
-use super::check::bad;
-use crate::{DecodeFault, Decoder, Encoder, RequestFault};
+use crate::{DecodeFault, Decoder, DefinitionPart, DefinitionRule, Encoder, RequestFault};
 use value::PropertyPath;
 
 /// Which of two versions wins.
@@ -25,7 +24,7 @@ impl ConflictResolution {
     pub fn check(&self) -> Result<(), RequestFault> {
         let ConflictResolution::LastWriterWins(text) = self else { return Ok(()) };
         let invalid =
-            |error| bad("conflictResolutionPolicy", format!("the path \"{text}\" is invalid: {error}"));
+            |error| DefinitionPart::Conflicts.violates(DefinitionRule::Path { path: text.clone(), error });
         PropertyPath::parse(text).map(drop).map_err(invalid)
     }
 }

@@ -1,10 +1,13 @@
 //! The client encryption policy: which properties clients encrypt. The server only sees the ciphertext.
 
-use super::check::{bad, repeated, within};
-use crate::{DecodeFault, Decoder, Encoder, PartitionKeyDefinition, RequestFault};
+use super::check::{repeated, within};
+use crate::{
+    DecodeFault, Decoder, DefinitionNumber, DefinitionPart, DefinitionRule, Encoder, EncryptionRule,
+    PartitionKeyDefinition, RequestFault,
+};
 use value::PropertyPath;
 
-const POLICY: &str = "clientEncryptionPolicy";
+const PART: DefinitionPart = DefinitionPart::ClientEncryption;
 
 /// The properties that clients encrypt.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,10 +35,10 @@ impl ClientEncryptionPolicy {
 
     /// Refuses what clients could not decrypt or the server could not look up.
     pub fn check(&self, partition_key: &PartitionKeyDefinition) -> Result<(), RequestFault> {
-        within(POLICY, "policyFormatVersion", self.version, ClientEncryptionPolicy::VERSIONS)?;
+        within(PART, DefinitionNumber::EncryptionVersion, self.version, ClientEncryptionPolicy::VERSIONS)?;
         let places: Vec<_> = self.paths.iter().map(|path| &path.path).collect();
         if let Some(path) = repeated(&places) {
-            return Err(bad(POLICY, format!("the path \"{path}\" is given twice")));
+            return Err(PART.violates(DefinitionRule::RepeatedPath(path.to_string())));
         }
         self.paths.iter().try_for_each(|path| path.check(self.version, partition_key))
     }
@@ -46,7 +49,7 @@ impl EncryptedPath {
     pub fn check_path(path: &PropertyPath) -> Result<(), RequestFault> {
         match path.segments().len() {
             1 => Ok(()),
-            _ => Err(bad(POLICY, format!("the path \"{path}\" must be of a top-level property"))),
+            _ => Err(PART.violates(EncryptionRule::Nested(path.to_string()))),
         }
     }
 
@@ -60,11 +63,8 @@ impl EncryptedPath {
             return Ok(());
         }
         match (version, self.deterministic) {
-            (1, _) => Err(bad(
-                POLICY,
-                format!("\"{}\" can be encrypted from \"policyFormatVersion\" 2 on only", self.path),
-            )),
-            (_, false) => Err(bad(POLICY, format!("\"{}\" must be encrypted deterministically", self.path))),
+            (1, _) => Err(PART.violates(EncryptionRule::Version(self.path.to_string()))),
+            (_, false) => Err(PART.violates(EncryptionRule::NotDeterministic(self.path.to_string()))),
             (_, true) => Ok(()),
         }
     }

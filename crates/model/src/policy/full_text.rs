@@ -1,7 +1,7 @@
 //! The full-text policy: the paths of texts and their languages.
 
-use super::check::{bad, repeated};
-use crate::{DecodeFault, Decoder, Encoder, OpaqueMembers, RequestFault};
+use super::check::repeated;
+use crate::{DecodeFault, Decoder, DefinitionPart, DefinitionRule, Encoder, OpaqueMembers, RequestFault};
 use value::PropertyPath;
 
 /// A language of texts.
@@ -81,7 +81,9 @@ impl FullTextPolicy {
     pub fn check(&self) -> Result<(), RequestFault> {
         let places: Vec<_> = self.paths.iter().map(|path| &path.path).collect();
         match repeated(&places) {
-            Some(path) => Err(bad("fullTextPolicy", format!("the path \"{path}\" is given twice"))),
+            Some(path) => {
+                Err(DefinitionPart::FullText.violates(DefinitionRule::RepeatedPath(path.to_string())))
+            }
             None => Ok(()),
         }
     }

@@ -1,11 +1,11 @@
 //! Paths of an indexing policy: `/*`, `/name/?`, `/"quoted name"/[]/*`.
 
-use crate::{DecodeFault, Decoder, Encoder};
+use crate::{DecodeFault, Decoder, DefinitionPart, DefinitionRule, Encoder, PolicyPathError, RequestFault};
 use std::fmt;
 
 /// A path of an indexing policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IndexPath {
+pub struct PolicyPath {
     /// The steps from the root.
     pub segments: Vec<IndexSegment>,
     /// What the path covers at its last step.
@@ -31,47 +31,49 @@ pub enum IndexEnd {
     Below,
 }
 
-impl IndexPath {
+impl PolicyPath {
     /// `/*`: the whole document.
-    pub(super) fn root() -> IndexPath {
-        IndexPath { segments: Vec::new(), end: IndexEnd::Below, text: "/*".to_owned() }
+    pub(super) fn root() -> PolicyPath {
+        PolicyPath { segments: Vec::new(), end: IndexEnd::Below, text: "/*".to_owned() }
     }
 
     /// `/"_etag"/?`: the version of a document.
-    pub(super) fn etag() -> IndexPath {
+    pub(super) fn etag() -> PolicyPath {
         let segments = vec![IndexSegment::Name("_etag".to_owned())];
-        IndexPath { segments, end: IndexEnd::Scalar, text: "/\"_etag\"/?".to_owned() }
+        PolicyPath { segments, end: IndexEnd::Scalar, text: "/\"_etag\"/?".to_owned() }
     }
 
-    /// Parses a path, or returns what is wrong with it. `/` is an old form of `/*`.
-    pub fn parse(text: &str) -> Result<IndexPath, String> {
+    /// Parses a path. `/` is an old form of `/*`.
+    pub fn parse(text: &str) -> Result<PolicyPath, RequestFault> {
         if text == "/" {
-            return Ok(IndexPath::root());
+            return Ok(PolicyPath::root());
         }
-        let bad = |reason: &str| format!("the path \"{text}\" is invalid: {reason}");
+        let bad = |error| {
+            DefinitionPart::Indexing.violates(DefinitionRule::PolicyPath { path: text.to_owned(), error })
+        };
         let mut segments = Vec::new();
         let mut rest = text;
         loop {
-            rest = rest.strip_prefix('/').ok_or_else(|| bad("a '/' is missing"))?;
+            rest = rest.strip_prefix('/').ok_or_else(|| bad(PolicyPathError::MissingSlash))?;
             let end = match rest {
                 "*" => Some(IndexEnd::Below),
                 "?" => Some(IndexEnd::Scalar),
-                "" => return Err(bad("it must end with \"/?\" or \"/*\"")),
+                "" => return Err(bad(PolicyPathError::MissingEnd)),
                 _ => None,
             };
             match end {
                 Some(IndexEnd::Scalar) if segments.is_empty() => {
-                    return Err(bad("the root is no scalar, it must be \"/*\""));
+                    return Err(bad(PolicyPathError::ScalarRoot));
                 }
-                Some(end) => return Ok(IndexPath { segments, end, text: text.to_owned() }),
+                Some(end) => return Ok(PolicyPath { segments, end, text: text.to_owned() }),
                 None => {}
             }
-            let (segment, behind) = segment(rest).map_err(bad)?;
-            if behind.is_empty() {
-                return Err(bad("it must end with \"/?\" or \"/*\""));
+            let (segment, after) = segment(rest).map_err(bad)?;
+            if after.is_empty() {
+                return Err(bad(PolicyPathError::MissingEnd));
             }
             segments.push(segment);
-            rest = behind;
+            rest = after;
         }
     }
 
@@ -81,7 +83,7 @@ impl IndexPath {
     }
 
     /// Whether both paths are the same, independent of quoting.
-    pub fn is_same_place(&self, other: &IndexPath) -> bool {
+    pub fn is_same_place(&self, other: &PolicyPath) -> bool {
         self.place() == other.place()
     }
 
@@ -91,44 +93,44 @@ impl IndexPath {
     }
 }
 
-impl fmt::Display for IndexPath {
+impl fmt::Display for PolicyPath {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.text)
     }
 }
 
 /// The segment at the start of `text` and the rest.
-fn segment(text: &str) -> Result<(IndexSegment, &str), &'static str> {
+fn segment(text: &str) -> Result<(IndexSegment, &str), PolicyPathError> {
     if let Some(quoted) = text.strip_prefix('"') {
         return quoted_name(quoted);
     }
-    let (name, behind) = text.split_at(text.find('/').unwrap_or(text.len()));
+    let (name, after) = text.split_at(text.find('/').unwrap_or(text.len()));
     match name {
-        "" => Err("a name is empty"),
-        "[]" => Ok((IndexSegment::Elements, behind)),
-        "*" | "?" => Err("a wildcard stands at the end only"),
+        "" => Err(PolicyPathError::EmptyName),
+        "[]" => Ok((IndexSegment::Elements, after)),
+        "*" | "?" => Err(PolicyPathError::Wildcard),
         _ if name.chars().all(|character| character.is_alphanumeric() || character == '_') => {
-            Ok((IndexSegment::Name(name.to_owned()), behind))
+            Ok((IndexSegment::Name(name.to_owned()), after))
         }
-        _ => Err("a name with other characters than letters, digits and '_' must be in double quotes"),
+        _ => Err(PolicyPathError::Unquoted),
     }
 }
 
-fn quoted_name(text: &str) -> Result<(IndexSegment, &str), &'static str> {
+fn quoted_name(text: &str) -> Result<(IndexSegment, &str), PolicyPathError> {
     let mut name = String::new();
     let mut characters = text.chars();
     while let Some(character) = characters.next() {
         match character {
-            '"' if name.is_empty() => return Err("a name is empty"),
+            '"' if name.is_empty() => return Err(PolicyPathError::EmptyName),
             '"' => return Ok((IndexSegment::Name(name), characters.as_str())),
-            '\\' => name.push(characters.next().ok_or("a quote is not closed")?),
+            '\\' => name.push(characters.next().ok_or(PolicyPathError::UnclosedQuote)?),
             _ => name.push(character),
         }
     }
-    Err("a quote is not closed")
+    Err(PolicyPathError::UnclosedQuote)
 }
 
-impl IndexPath {
+impl PolicyPath {
     /// Appends the path without its original text.
     pub fn encode_place(&self, out: &mut Encoder) {
         out.list(&self.segments, |out, segment| segment.encode(out));
@@ -140,8 +142,8 @@ impl IndexPath {
         out.text(&self.text);
     }
 
-    pub(super) fn decode(input: &mut Decoder<'_>) -> Result<IndexPath, DecodeFault> {
-        Ok(IndexPath {
+    pub(super) fn decode(input: &mut Decoder<'_>) -> Result<PolicyPath, DecodeFault> {
+        Ok(PolicyPath {
             segments: input.list("segments of an index path", IndexSegment::decode)?,
             end: input.choice("end of an index path", [IndexEnd::Scalar, IndexEnd::Below], IndexEnd::tag)?,
             text: input.text("text of an index path")?,
@@ -184,17 +186,19 @@ mod tests {
 
     #[test]
     fn the_grammar_is_that_of_the_service() {
-        let count = |text: &str| IndexPath::parse(text).unwrap().segments.len();
+        let count = |text: &str| PolicyPath::parse(text).unwrap().segments.len();
         assert_eq!(count("/*"), 0);
         assert_eq!(count("/a/?"), 1);
         assert_eq!(count("/a/[]/b/*"), 3);
         assert_eq!(count("/\"a b/c\"/?"), 1);
-        assert_eq!(IndexPath::parse("/\"_etag\"/?"), Ok(IndexPath::etag()));
-        assert_eq!(IndexPath::parse("/*"), Ok(IndexPath::root()));
-        assert_eq!(IndexPath::parse("/"), Ok(IndexPath::root()));
+        assert_eq!(PolicyPath::parse("/\"_etag\"/?"), Ok(PolicyPath::etag()));
+        assert_eq!(PolicyPath::parse("/*"), Ok(PolicyPath::root()));
+        assert_eq!(PolicyPath::parse("/"), Ok(PolicyPath::root()));
         assert_eq!(count("/größe/*"), 1);
-        let quoted = IndexPath::parse("/\"a\"/?").unwrap();
-        assert!(quoted.is_same_place(&IndexPath::parse("/a/?").unwrap()) && quoted.to_string() == "/\"a\"/?");
+        let quoted = PolicyPath::parse("/\"a\"/?").unwrap();
+        assert!(
+            quoted.is_same_place(&PolicyPath::parse("/a/?").unwrap()) && quoted.to_string() == "/\"a\"/?"
+        );
         for text in [
             "",
             "*",
@@ -215,7 +219,7 @@ mod tests {
             "/[]",
             "/[0]/?",
         ] {
-            assert!(IndexPath::parse(text).is_err(), "{text}");
+            assert!(PolicyPath::parse(text).is_err(), "{text}");
         }
     }
 }

@@ -1,13 +1,16 @@
 //! The indexing policy: the indexed paths, and the composite, spatial, vector and full-text indexes.
 
-use super::check::{bad, repeated};
-use super::index_path::IndexPath;
+use super::check::repeated;
+use super::index_path::PolicyPath;
 use super::special_indexes::{CompositeIndex, SpatialIndex, VectorIndex};
-use crate::{DecodeFault, Decoder, Encoder, Opaque, RequestFault};
+use crate::{
+    DecodeFault, Decoder, DefinitionList, DefinitionPart, DefinitionRule, Encoder, IndexRule, Opaque,
+    RequestFault,
+};
 use std::collections::HashSet;
 use value::PropertyPath;
 
-const POLICY: &str = "indexingPolicy";
+const PART: DefinitionPart = DefinitionPart::Indexing;
 /// Most composite indexes of a container.
 const COMPOSITE_INDEXES_MAX: usize = 100;
 /// Most entries of each other list of the policy. Assumed to be the service's limit for paths; not verified.
@@ -32,7 +35,7 @@ pub struct IndexingPolicy {
     /// Paths that are indexed unless a longer path excludes them.
     pub included: Vec<IndexedPath>,
     /// Paths that are not indexed unless a longer path includes them.
-    pub excluded: Vec<IndexPath>,
+    pub excluded: Vec<PolicyPath>,
     /// Composite indexes.
     pub composite: Vec<CompositeIndex>,
     /// Spatial indexes.
@@ -47,7 +50,7 @@ pub struct IndexingPolicy {
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexedPath {
     /// The path.
-    pub path: IndexPath,
+    pub path: PolicyPath,
 }
 
 impl Default for IndexingPolicy {
@@ -60,7 +63,7 @@ impl Default for IndexingPolicy {
 impl IndexingPolicy {
     /// Consistent indexing of these paths. As in the service, the root is included unless a list contains it, and the
     /// ETag is excluded unless a list contains it.
-    pub fn by_paths(included: Vec<IndexedPath>, excluded: Vec<IndexPath>) -> IndexingPolicy {
+    pub fn by_paths(included: Vec<IndexedPath>, excluded: Vec<PolicyPath>) -> IndexingPolicy {
         let mut policy =
             IndexingPolicy { mode: IndexingMode::Consistent, included, excluded, ..IndexingPolicy::none() };
         policy.automatic = true;
@@ -70,7 +73,7 @@ impl IndexingPolicy {
 
     /// The same, from the texts of the paths.
     pub fn by_texts(included: &[&str], excluded: &[&str]) -> Result<IndexingPolicy, RequestFault> {
-        let parse = |text: &&str| IndexPath::parse(text).map_err(|reason| bad(POLICY, reason));
+        let parse = |text: &&str| PolicyPath::parse(text);
         let included = included.iter().map(|text| Ok(IndexedPath { path: parse(text)? }));
         let included = included.collect::<Result<_, RequestFault>>()?;
         let excluded = excluded.iter().map(parse).collect::<Result<_, _>>()?;
@@ -96,29 +99,29 @@ impl IndexingPolicy {
         if self.mode == IndexingMode::None {
             return;
         }
-        let root = IndexPath::root();
+        let root = PolicyPath::root();
         if !self.names(&root) {
             self.included.push(IndexedPath { path: root });
         }
         // It changes with every write, and queries do not search for it.
-        let etag = IndexPath::etag();
+        let etag = PolicyPath::etag();
         if !self.names(&etag) {
             self.excluded.push(etag);
         }
     }
 
-    fn paths(&self) -> impl Iterator<Item = &IndexPath> {
+    fn paths(&self) -> impl Iterator<Item = &PolicyPath> {
         self.included.iter().map(|included| &included.path).chain(&self.excluded)
     }
 
-    fn names(&self, wanted: &IndexPath) -> bool {
+    fn names(&self, wanted: &PolicyPath) -> bool {
         self.paths().any(|path| path.is_same_place(wanted))
     }
 
-    /// Refuses `count` entries in the list `name` if there are too many.
-    pub fn check_count(name: &str, count: usize) -> Result<(), RequestFault> {
+    /// Refuses `count` entries in a list if there are too many.
+    pub fn check_count(list: DefinitionList, count: usize) -> Result<(), RequestFault> {
         match count > PATHS_MAX {
-            true => Err(bad(POLICY, format!("{count} entries of \"{name}\" given, {PATHS_MAX} allowed"))),
+            true => Err(PART.violates(DefinitionRule::Count { list, given: count, max: PATHS_MAX })),
             false => Ok(()),
         }
     }
@@ -128,7 +131,11 @@ impl IndexingPolicy {
         if count <= COMPOSITE_INDEXES_MAX {
             return Ok(());
         }
-        Err(bad(POLICY, format!("{count} composite indexes given, {COMPOSITE_INDEXES_MAX} allowed")))
+        Err(PART.violates(DefinitionRule::Count {
+            list: DefinitionList::CompositeIndexes,
+            given: count,
+            max: COMPOSITE_INDEXES_MAX,
+        }))
     }
 
     /// Refuses lists that are too long, paths that contradict the mode, and duplicates.
@@ -136,20 +143,20 @@ impl IndexingPolicy {
         self.check_paths()?;
         IndexingPolicy::check_composite_count(self.composite.len())?;
         self.composite.iter().try_for_each(CompositeIndex::check)?;
-        IndexingPolicy::check_count("spatialIndexes", self.spatial.len())?;
+        IndexingPolicy::check_count(DefinitionList::SpatialIndexes, self.spatial.len())?;
         self.spatial.iter().try_for_each(SpatialIndex::check)?;
-        IndexingPolicy::check_count("vectorIndexes", self.vectors.len())?;
+        IndexingPolicy::check_count(DefinitionList::VectorIndexes, self.vectors.len())?;
         self.vectors.iter().try_for_each(VectorIndex::check)?;
-        IndexingPolicy::check_count("fullTextIndexes", self.full_texts.len())?;
+        IndexingPolicy::check_count(DefinitionList::FullTextIndexes, self.full_texts.len())?;
         if self.mode == IndexingMode::None && self.automatic {
-            return Err(bad(POLICY, "\"automatic\" must be false when the indexing mode is none"));
+            return Err(PART.violates(IndexRule::AutomaticWithoutIndexing));
         }
         let vectors: Vec<_> = self.vectors.iter().map(|index| &index.path).collect();
         if let Some(path) = repeated(&vectors).copied().or_else(|| repeated(&self.full_texts)) {
-            return Err(bad(POLICY, format!("the path \"{path}\" has two indexes of one kind")));
+            return Err(PART.violates(IndexRule::RepeatedIndex(path.to_string())));
         }
         if repeated(&self.composite).is_some() {
-            return Err(bad(POLICY, "a composite index is given twice"));
+            return Err(PART.violates(IndexRule::RepeatedComposite));
         }
         Ok(())
     }
@@ -157,14 +164,14 @@ impl IndexingPolicy {
     /// Refuses paths that contradict the mode, and duplicates.
     pub fn check_paths(&self) -> Result<(), RequestFault> {
         if self.mode == IndexingMode::None && self.paths().next().is_some() {
-            return Err(bad(POLICY, "there must be no paths when the indexing mode is none"));
+            return Err(PART.violates(IndexRule::PathsWithoutIndexing));
         }
         // The root and the ETag may have been added to full lists.
-        IndexingPolicy::check_count("includedPaths", self.included.len().saturating_sub(1))?;
-        IndexingPolicy::check_count("excludedPaths", self.excluded.len().saturating_sub(1))?;
+        IndexingPolicy::check_count(DefinitionList::IncludedPaths, self.included.len().saturating_sub(1))?;
+        IndexingPolicy::check_count(DefinitionList::ExcludedPaths, self.excluded.len().saturating_sub(1))?;
         let mut places = HashSet::new();
         match self.paths().find(|path| !places.insert(path.place())) {
-            Some(path) => Err(bad(POLICY, format!("the path \"{path}\" is given twice"))),
+            Some(path) => Err(PART.violates(DefinitionRule::RepeatedPath(path.to_string()))),
             None => Ok(()),
         }
     }
@@ -189,7 +196,7 @@ impl IndexingPolicy {
             mode: IndexingMode::decode(input)?,
             automatic: input.flag("automatic indexing")?,
             included: input.list("included paths", IndexedPath::decode)?,
-            excluded: input.list("excluded paths", IndexPath::decode)?,
+            excluded: input.list("excluded paths", PolicyPath::decode)?,
             composite: input.list("composite indexes", CompositeIndex::decode)?,
             spatial: input.list("spatial indexes", SpatialIndex::decode)?,
             vectors: input.list("vector indexes", VectorIndex::decode)?,
@@ -224,7 +231,7 @@ impl IndexedPath {
 
     /// Older rows also have the kinds and precisions that old clients sent.
     fn decode(input: &mut Decoder<'_>) -> Result<IndexedPath, DecodeFault> {
-        let path = IndexPath::decode(input)?;
+        let path = PolicyPath::decode(input)?;
         input.option("indexes of an included path", |input| {
             Opaque::decode(input, "indexes of an included path")
         })?;
@@ -260,12 +267,12 @@ mod tests {
         let mut out = Encoder::default();
         out.byte(1);
         out.flag(false);
-        out.list(&[IndexPath::root()], |out, path| {
+        out.list(&[PolicyPath::root()], |out, path| {
             path.encode(out);
             out.option(Some(&Opaque::List(Vec::new())), |out, legacy| legacy.encode(out));
         });
         for _ in 0..5 {
-            out.list(&[] as &[IndexPath], |out, path| path.encode(out));
+            out.list(&[] as &[PolicyPath], |out, path| path.encode(out));
         }
         let bytes = out.finish();
         let mut input = Decoder::new(&bytes);
@@ -280,7 +287,7 @@ mod tests {
         let none = IndexingPolicy::none();
         assert!(none.check().is_ok());
         assert!(IndexingPolicy { automatic: true, ..none.clone() }.check().is_err());
-        assert!(IndexingPolicy { excluded: vec![IndexPath::root()], ..none }.check().is_err());
+        assert!(IndexingPolicy { excluded: vec![PolicyPath::root()], ..none }.check().is_err());
         assert!(IndexingPolicy { automatic: false, ..IndexingPolicy::default() }.check().is_ok());
     }
 

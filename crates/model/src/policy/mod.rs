@@ -23,7 +23,7 @@ pub use conflict::ConflictResolution;
 pub use encryption::{ClientEncryptionPolicy, EncryptedPath};
 pub use full_text::{FullTextPath, FullTextPolicy, Language};
 pub use geospatial::GeospatialType;
-pub use index_path::{IndexEnd, IndexPath, IndexSegment};
+pub use index_path::{IndexEnd, IndexSegment, PolicyPath};
 pub use indexing::{IndexedPath, IndexingMode, IndexingPolicy};
 pub use special_indexes::{
     BoundingBox, CompositeIndex, CompositePath, Quantizer, SpatialIndex, SpatialType, VectorIndex,
@@ -33,7 +33,7 @@ pub use time_to_live::{AnalyticalTtl, DefaultTtl};
 pub use unique::{UniqueKey, UniqueKeyPolicy};
 pub use vector::{DistanceFunction, VectorDataType, VectorEmbedding, VectorEmbeddingPolicy};
 
-use crate::{DecodeFault, Decoder, Encoder, PartitionKeyDefinition, RequestFault};
+use crate::{DecodeFault, Decoder, DefinitionPart, Encoder, IndexRule, PartitionKeyDefinition, RequestFault};
 
 /// All policies of a container that do not affect how documents are stored.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -80,8 +80,7 @@ impl Policies {
         let texts = self.full_text.as_ref().map_or(&[][..], |policy| &policy.paths);
         for path in &self.indexing.full_texts {
             if !texts.iter().any(|text| text.path == *path) {
-                let reason = format!("the full-text index on \"{path}\" has no path in the full-text policy");
-                return Err(check::bad("indexingPolicy", reason));
+                return Err(DefinitionPart::Indexing.violates(IndexRule::MissingFullText(path.to_string())));
             }
         }
         for index in &self.indexing.spatial {
@@ -114,10 +113,7 @@ impl Policies {
         let altered =
             |index: &VectorIndex| new.vectors.iter().any(|other| other.path == index.path && other != index);
         match self.indexing.vectors.iter().any(altered) {
-            true => Err(check::bad(
-                "indexingPolicy",
-                "Paths in existing vector indexing policy cannot be modified in Collection Replace",
-            )),
+            true => Err(DefinitionPart::Indexing.violates(IndexRule::ChangedVectorIndex)),
             false => Ok(()),
         }
     }

@@ -1,14 +1,16 @@
 //! Indexes in addition to the one on every path: composite, spatial, vector.
 
-use super::check::{bad, repeated};
+use super::check::{repeated, within};
 use super::geospatial::GeospatialType;
-use super::index_path::IndexPath;
+use super::index_path::PolicyPath;
 use super::vector::VectorEmbedding;
-use crate::{DecodeFault, Decoder, Encoder, RequestFault};
+use crate::{
+    DecodeFault, Decoder, DefinitionNumber, DefinitionPart, DefinitionRule, Encoder, IndexRule, RequestFault,
+};
 use std::ops::RangeInclusive;
 use value::PropertyPath;
 
-const POLICY: &str = "indexingPolicy";
+const PART: DefinitionPart = DefinitionPart::Indexing;
 /// Most paths of a composite index.
 const COMPOSITE_PATHS_MAX: usize = 8;
 /// Most dimensions of a flat vector index.
@@ -35,7 +37,7 @@ impl CompositeIndex {
     pub fn over(paths: &[(&str, bool)]) -> Result<CompositeIndex, RequestFault> {
         let path = |(text, descending): &(&str, bool)| {
             let path = PropertyPath::parse(text)
-                .map_err(|error| bad(POLICY, format!("the path \"{text}\" is invalid: {error}")))?;
+                .map_err(|error| PART.violates(DefinitionRule::Path { path: (*text).to_owned(), error }))?;
             Ok(CompositePath { path, descending: *descending })
         };
         Ok(CompositeIndex { paths: paths.iter().map(path).collect::<Result<_, RequestFault>>()? })
@@ -46,7 +48,7 @@ impl CompositeIndex {
         if (2..=COMPOSITE_PATHS_MAX).contains(&count) {
             return Ok(());
         }
-        Err(bad(POLICY, format!("{count} paths in a composite index, 2 to {COMPOSITE_PATHS_MAX} allowed")))
+        Err(PART.violates(DefinitionRule::PathCount { given: count, min: 2, max: COMPOSITE_PATHS_MAX }))
     }
 
     /// Refuses too few or too many properties, and duplicates.
@@ -54,7 +56,7 @@ impl CompositeIndex {
         CompositeIndex::check_count(self.paths.len())?;
         let places: Vec<_> = self.paths.iter().map(|path| &path.path).collect();
         match repeated(&places) {
-            Some(path) => Err(bad(POLICY, format!("the path \"{path}\" is twice in a composite index"))),
+            Some(path) => Err(PART.violates(IndexRule::RepeatedCompositePath(path.to_string()))),
             None => Ok(()),
         }
     }
@@ -93,7 +95,7 @@ impl SpatialType {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpatialIndex {
     /// The path of the geometries.
-    pub path: IndexPath,
+    pub path: PolicyPath,
     /// The indexed types.
     pub types: Vec<SpatialType>,
     /// The indexed part of the plane; geography is indexed without a box.
@@ -109,21 +111,21 @@ pub struct BoundingBox {
 
 impl SpatialIndex {
     /// An index of these types at `path`; of all types if none is given.
-    pub fn new(path: IndexPath, types: &[SpatialType]) -> SpatialIndex {
+    pub fn new(path: PolicyPath, types: &[SpatialType]) -> SpatialIndex {
         let types = if types.is_empty() { &SpatialType::ALL } else { types };
         SpatialIndex { path, types: types.to_vec(), bounding_box: None }
     }
 
     /// The same, from the text of the path.
     pub fn at(path: &str, types: &[SpatialType]) -> Result<SpatialIndex, RequestFault> {
-        let path = IndexPath::parse(path).map_err(|reason| bad(POLICY, reason))?;
+        let path = PolicyPath::parse(path)?;
         Ok(SpatialIndex::new(path, types))
     }
 
     /// Refuses duplicate types and an empty box.
     pub fn check(&self) -> Result<(), RequestFault> {
         if let Some(twice) = repeated(&self.types) {
-            return Err(bad(POLICY, format!("the spatial type {} is given twice", twice.name())));
+            return Err(PART.violates(IndexRule::RepeatedSpatialType(*twice)));
         }
         self.bounding_box.map_or(Ok(()), BoundingBox::check)
     }
@@ -132,14 +134,12 @@ impl SpatialIndex {
     pub(super) fn check_box(&self, geospatial: GeospatialType) -> Result<(), RequestFault> {
         match (geospatial, self.bounding_box) {
             (GeospatialType::Geography, None) | (GeospatialType::Geometry, Some(_)) => Ok(()),
-            (GeospatialType::Geometry, None) => Err(bad(
-                POLICY,
-                format!("the spatial index \"{}\" of a Geometry needs a \"boundingBox\"", self.path),
-            )),
-            (GeospatialType::Geography, Some(_)) => Err(bad(
-                POLICY,
-                format!("the spatial index \"{}\" of a Geography has no \"boundingBox\"", self.path),
-            )),
+            (GeospatialType::Geometry, None) => {
+                Err(PART.violates(IndexRule::MissingBox(self.path.to_string())))
+            }
+            (GeospatialType::Geography, Some(_)) => {
+                Err(PART.violates(IndexRule::UnexpectedBox(self.path.to_string())))
+            }
         }
     }
 }
@@ -150,7 +150,7 @@ impl BoundingBox {
         if left < right && lower < upper {
             return Ok(());
         }
-        Err(bad(POLICY, "\"boundingBox\" must have its minimum below its maximum"))
+        Err(PART.violates(IndexRule::EmptyBox))
     }
 }
 
@@ -222,44 +222,21 @@ impl VectorIndex {
         }
     }
 
-    /// Refuses a number out of bounds, in the words that clients look for.
-    pub fn check_number(name: &str, number: i64, bounds: RangeInclusive<u32>) -> Result<(), RequestFault> {
-        let (least, most) = (bounds.start(), bounds.end());
-        if (i64::from(*least)..=i64::from(*most)).contains(&number) {
-            return Ok(());
-        }
-        let reason = format!(
-            "The Vector Indexing Policy parameter {name} value :: {number} is out of range. The allowed range is \
-             between {least} and {most}."
-        );
-        Err(bad(POLICY, reason))
-    }
-
     /// Refuses settings that do not apply to its kind, and sizes out of bounds.
     pub fn check(&self) -> Result<(), RequestFault> {
         if let Some(bytes) = self.quantization_bytes {
-            VectorIndex::check_number(
-                "QuantizationByteSize",
-                i64::from(bytes),
-                VectorIndex::QUANTIZATION_BYTES,
-            )?;
+            within(PART, DefinitionNumber::QuantizationBytes, bytes, VectorIndex::QUANTIZATION_BYTES)?;
         }
         if let Some(size) = self.search_list_size {
-            VectorIndex::check_number(
-                "IndexingSearchListSize",
-                i64::from(size),
-                VectorIndex::SEARCH_LIST_SIZE,
-            )?;
+            within(PART, DefinitionNumber::SearchListSize, size, VectorIndex::SEARCH_LIST_SIZE)?;
         }
         let shortens = self.quantization_bytes.is_some() || self.quantizer.is_some();
         match self.kind {
-            VectorIndexKind::Flat if shortens => Err(bad(POLICY, "a flat vector index is not quantized")),
+            VectorIndexKind::Flat if shortens => Err(PART.violates(IndexRule::QuantizedFlat)),
             VectorIndexKind::Flat | VectorIndexKind::QuantizedFlat if self.search_list_size.is_some() => {
-                Err(bad(POLICY, "only a diskANN index has an \"indexingSearchListSize\""))
+                Err(PART.violates(IndexRule::SearchListWithoutGraph))
             }
-            VectorIndexKind::Flat if self.shard_key.is_some() => {
-                Err(bad(POLICY, "a flat vector index has no \"vectorIndexShardKey\""))
-            }
+            VectorIndexKind::Flat if self.shard_key.is_some() => Err(PART.violates(IndexRule::ShardedFlat)),
             VectorIndexKind::Flat | VectorIndexKind::QuantizedFlat | VectorIndexKind::DiskAnn => Ok(()),
         }
     }
@@ -268,23 +245,19 @@ impl VectorIndex {
     pub(super) fn check_embedding(&self, embeddings: &[VectorEmbedding]) -> Result<(), RequestFault> {
         let path = &self.path;
         let Some(embedding) = embeddings.iter().find(|embedding| embedding.path == *path) else {
-            return Err(bad(
-                POLICY,
-                format!("The Vector Indexing Policy's path::{path} not matching in Embedding's path."),
-            ));
+            return Err(PART.violates(IndexRule::MissingEmbedding(path.to_string())));
         };
         let dimensions = embedding.dimensions;
         if self.kind == VectorIndexKind::Flat && dimensions > FLAT_DIMENSIONS_MAX {
-            return Err(bad(
-                POLICY,
-                format!(
-                    "the flat index on \"{path}\" holds {FLAT_DIMENSIONS_MAX} dimensions, not {dimensions}"
-                ),
-            ));
+            return Err(PART.violates(IndexRule::FlatDimensions {
+                path: path.to_string(),
+                dimensions,
+                max: FLAT_DIMENSIONS_MAX,
+            }));
         }
         let bytes_max = dimensions.min(*VectorIndex::QUANTIZATION_BYTES.end());
         match self.quantization_bytes {
-            Some(bytes) => VectorIndex::check_number("QuantizationByteSize", i64::from(bytes), 1..=bytes_max),
+            Some(bytes) => within(PART, DefinitionNumber::QuantizationBytes, bytes, 1..=bytes_max),
             None => Ok(()),
         }
     }
@@ -336,7 +309,7 @@ impl SpatialIndex {
 
     pub(super) fn decode(input: &mut Decoder<'_>) -> Result<SpatialIndex, DecodeFault> {
         Ok(SpatialIndex {
-            path: IndexPath::decode(input)?,
+            path: PolicyPath::decode(input)?,
             types: input.list("spatial types", SpatialType::decode)?,
             bounding_box: input.option("bounding box", BoundingBox::decode)?,
         })
@@ -409,7 +382,7 @@ mod tests {
 
     #[test]
     fn a_plane_needs_a_box_with_an_inside() {
-        let bare = SpatialIndex::new(IndexPath::parse("/loc/*").unwrap(), &[]);
+        let bare = SpatialIndex::new(PolicyPath::parse("/loc/*").unwrap(), &[]);
         let boxed = |corners| SpatialIndex { bounding_box: Some(BoundingBox { corners }), ..bare.clone() };
         let good = boxed([0.0, -1.5, 10.0, 5.0]);
         assert!(good.check().is_ok() && boxed([0.0, 1.0, 10.0, 1.0]).check().is_err());

@@ -1,9 +1,8 @@
 //! Time to live: when documents expire.
 
-use super::check::bad;
-use crate::{DecodeFault, Decoder, Encoder, RequestFault};
+use crate::{DecodeFault, Decoder, DefinitionPart, DefinitionRule, Encoder, RequestFault};
 
-/// Maximum in seconds.
+/// The longest time to live, in seconds.
 const SECONDS_MAX: u32 = 0x7FFF_FFFF;
 
 /// The default time to live of a container.
@@ -19,13 +18,16 @@ pub enum DefaultTtl {
 }
 
 impl DefaultTtl {
+    /// The fault of a value that is no time to live.
+    pub fn invalid() -> RequestFault {
+        DefinitionPart::DefaultTtl.violates(DefinitionRule::Seconds { seconds_max: SECONDS_MAX })
+    }
+
     /// Refuses zero and values above the maximum.
     pub fn check(self) -> Result<(), RequestFault> {
         match self {
             DefaultTtl::Off | DefaultTtl::OnDemand | DefaultTtl::Seconds(1..=SECONDS_MAX) => Ok(()),
-            DefaultTtl::Seconds(_) => {
-                Err(bad("defaultTtl", format!("it must be -1 or a whole number from 1 to {SECONDS_MAX}")))
-            }
+            DefaultTtl::Seconds(_) => Err(DefaultTtl::invalid()),
         }
     }
 }
@@ -38,9 +40,12 @@ impl AnalyticalTtl {
     /// A time to live in seconds; -1 means forever.
     pub fn new(seconds: i64) -> Result<AnalyticalTtl, RequestFault> {
         let fits = (-1..=i64::from(SECONDS_MAX)).contains(&seconds);
-        fits.then_some(AnalyticalTtl(seconds)).ok_or_else(|| {
-            bad("analyticalStorageTtl", format!("it must be a whole number from -1 to {SECONDS_MAX}"))
-        })
+        fits.then_some(AnalyticalTtl(seconds)).ok_or_else(AnalyticalTtl::invalid)
+    }
+
+    /// The fault of a value that is no time to live.
+    pub fn invalid() -> RequestFault {
+        DefinitionPart::AnalyticalTtl.violates(DefinitionRule::Seconds { seconds_max: SECONDS_MAX })
     }
 
     /// The seconds, or -1.

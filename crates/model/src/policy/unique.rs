@@ -1,11 +1,10 @@
 //! The unique key policy: which values must be unique in a logical partition.
 
-use super::check::bad;
 use crate::limits::{UNIQUE_KEY_PATHS_MAX, UNIQUE_KEYS_MAX};
-use crate::{DecodeFault, Decoder, Encoder, RequestFault};
+use crate::{DecodeFault, Decoder, DefinitionList, DefinitionPart, DefinitionRule, Encoder, RequestFault};
 use value::PropertyPath;
 
-const POLICY: &str = "uniqueKeyPolicy";
+const PART: DefinitionPart = DefinitionPart::UniqueKeys;
 
 /// The unique key constraints of a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,7 +30,11 @@ impl UniqueKeyPolicy {
     /// Refuses more constraints than the limit.
     pub fn check_count(count: usize) -> Result<(), RequestFault> {
         match count > UNIQUE_KEYS_MAX {
-            true => Err(bad(POLICY, format!("{count} constraints given, {UNIQUE_KEYS_MAX} allowed"))),
+            true => Err(PART.violates(DefinitionRule::Count {
+                list: DefinitionList::UniqueKeys,
+                given: count,
+                max: UNIQUE_KEYS_MAX,
+            })),
             false => Ok(()),
         }
     }
@@ -40,7 +43,10 @@ impl UniqueKeyPolicy {
 impl UniqueKey {
     /// A constraint over the properties at these paths.
     pub fn over(texts: &[&str]) -> Result<UniqueKey, RequestFault> {
-        let parse = |text: &&str| PropertyPath::parse(text).map_err(|error| bad(POLICY, error.to_string()));
+        let parse = |text: &&str| {
+            PropertyPath::parse(text)
+                .map_err(|error| PART.violates(DefinitionRule::Path { path: (*text).to_owned(), error }))
+        };
         Ok(UniqueKey { paths: texts.iter().map(parse).collect::<Result<_, _>>()? })
     }
 
@@ -49,7 +55,7 @@ impl UniqueKey {
         if (1..=UNIQUE_KEY_PATHS_MAX).contains(&count) {
             return Ok(());
         }
-        Err(bad(POLICY, format!("{count} paths in a constraint, 1 to {UNIQUE_KEY_PATHS_MAX} allowed")))
+        Err(PART.violates(DefinitionRule::PathCount { given: count, min: 1, max: UNIQUE_KEY_PATHS_MAX }))
     }
 }
 

@@ -1,10 +1,13 @@
 //! The vector policy: paths, dimensions and distance functions of vectors.
 
-use super::check::{bad, repeated};
-use crate::{DecodeFault, Decoder, Encoder, OpaqueMembers, RequestFault};
+use super::check::{repeated, within};
+use crate::{
+    DecodeFault, Decoder, DefinitionNumber, DefinitionPart, DefinitionRule, Encoder, OpaqueMembers,
+    RequestFault,
+};
 use value::PropertyPath;
 
-const POLICY: &str = "vectorEmbeddingPolicy";
+const PART: DefinitionPart = DefinitionPart::Vectors;
 
 /// The paths of vectors.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -58,11 +61,11 @@ impl VectorEmbeddingPolicy {
     /// Refuses dimensions out of bounds, and duplicate paths.
     pub fn check(&self) -> Result<(), RequestFault> {
         for embedding in &self.embeddings {
-            VectorEmbedding::check_dimensions(i64::from(embedding.dimensions))?;
+            within(PART, DefinitionNumber::Dimensions, embedding.dimensions, VectorEmbedding::DIMENSIONS)?;
         }
         let paths: Vec<_> = self.embeddings.iter().map(|embedding| &embedding.path).collect();
         match repeated(&paths) {
-            Some(path) => Err(bad(POLICY, format!("the path \"{path}\" is given twice"))),
+            Some(path) => Err(PART.violates(DefinitionRule::RepeatedPath(path.to_string()))),
             None => Ok(()),
         }
     }
@@ -73,22 +76,6 @@ impl VectorEmbedding {
     pub const DIMENSIONS: std::ops::RangeInclusive<u32> = 1..=4096;
     /// Default dimensions of a vector.
     pub const DIMENSIONS_DEFAULT: u32 = 1536;
-
-    /// Refuses dimensions out of bounds, in the words that clients look for.
-    pub fn check_dimensions(dimensions: i64) -> Result<(), RequestFault> {
-        let (least, most) = (VectorEmbedding::DIMENSIONS.start(), VectorEmbedding::DIMENSIONS.end());
-        let said = format!("The Vector Embedding Policy has Dimensions:{dimensions}");
-        if dimensions > i64::from(*most) {
-            return Err(bad(POLICY, format!("{said} which is more than the maximum supported value {most}")));
-        }
-        if dimensions < i64::from(*least) {
-            return Err(bad(
-                POLICY,
-                format!("{said} which is less than the minimum supported value {least}"),
-            ));
-        }
-        Ok(())
-    }
 
     /// Vectors at `path` with the defaults of the service.
     pub fn new(path: PropertyPath) -> VectorEmbedding {

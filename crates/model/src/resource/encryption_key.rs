@@ -1,7 +1,9 @@
 //! Client encryption keys: data keys that only clients can unwrap. The server stores and returns them.
 
-use super::bad;
-use crate::{DecodeFault, Decoder, Encoder, Opaque, OpaqueMembers, RequestFault, checked_name};
+use crate::{
+    DecodeFault, Decoder, DefinitionPart, DefinitionRule, Encoder, Opaque, OpaqueMembers, RequestFault,
+    checked_name,
+};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
@@ -29,19 +31,19 @@ impl ClientEncryptionKeyDefinition {
     ) -> Result<ClientEncryptionKeyDefinition, RequestFault> {
         let id = checked_name(id)?.to_owned();
         if algorithm.is_empty() {
-            return Err(bad("encryptionAlgorithm", "it is empty"));
+            return Err(DefinitionPart::EncryptionAlgorithm.violates(DefinitionRule::NotEmpty));
         }
         let bytes = BASE64_STANDARD
             .decode(wrapped_key)
-            .map_err(|_| bad("wrappedDataEncryptionKey", "it is not base64"))?;
+            .map_err(|_| DefinitionPart::WrappedKey.violates(DefinitionRule::Base64))?;
         if bytes.is_empty() {
-            return Err(bad("wrappedDataEncryptionKey", "it is empty"));
+            return Err(DefinitionPart::WrappedKey.violates(DefinitionRule::NotEmpty));
         }
         for name in METADATA_FIELDS {
             match metadata.get(name) {
                 Some(Opaque::Text(text)) if !text.is_empty() => {}
                 Some(_) | None => {
-                    return Err(bad("keyWrapMetadata", format!("it needs a string \"{name}\"")));
+                    return Err(DefinitionPart::WrapMetadata.violates(DefinitionRule::MissingText { name }));
                 }
             }
         }

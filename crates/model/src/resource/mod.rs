@@ -11,8 +11,6 @@ pub use encryption_key::ClientEncryptionKeyDefinition;
 pub use permission::{PermissionDefinition, PermissionMode, TokenLife};
 pub use script::{ScriptDefinition, ScriptKind, TriggerOperation, TriggerTime};
 
-use crate::RequestFault;
-
 /// The letter case of a word that a client chose from a list: clients get it back as they wrote it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LetterCase {
@@ -33,8 +31,4 @@ impl LetterCase {
             LetterCase::Lower => tag | mark,
         }
     }
-}
-
-fn bad(field: &str, reason: impl Into<String>) -> RequestFault {
-    RequestFault::BadDefinition { field: field.to_owned(), reason: reason.into() }
 }

@@ -1,8 +1,10 @@
 //! Scripts of a container: stored procedures, triggers, user-defined functions. Their text is not parsed.
 
-use super::{LetterCase, bad};
+use super::LetterCase;
 use crate::limits::{SCRIPT_BYTES_MAX, STORED_PROCEDURES_MAX, TRIGGERS_MAX, USER_DEFINED_FUNCTIONS_MAX};
-use crate::{DecodeFault, Decoder, Encoder, RequestFault, checked_script_name};
+use crate::{
+    DecodeFault, Decoder, DefinitionPart, DefinitionRule, Encoder, RequestFault, checked_script_name,
+};
 
 /// The kind of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,8 +31,8 @@ impl ScriptKind {
         }
     }
 
-    /// The plural in words.
-    pub fn words(self) -> &'static str {
+    /// The plural of its name.
+    pub fn plural(self) -> &'static str {
         match self {
             ScriptKind::StoredProcedure => "stored procedures",
             ScriptKind::Trigger => "triggers",
@@ -100,10 +102,11 @@ impl ScriptDefinition {
     ) -> Result<ScriptDefinition, RequestFault> {
         let id = checked_script_name(id)?.to_owned();
         if body.trim().is_empty() {
-            return Err(bad("body", "it is empty"));
+            return Err(DefinitionPart::ScriptBody.violates(DefinitionRule::NotEmpty));
         }
         if body.len() > SCRIPT_BYTES_MAX {
-            return Err(bad("body", format!("it has {} bytes, {SCRIPT_BYTES_MAX} are allowed", body.len())));
+            return Err(DefinitionPart::ScriptBody
+                .violates(DefinitionRule::Length { bytes: body.len(), bytes_max: SCRIPT_BYTES_MAX }));
         }
         Ok(ScriptDefinition { id, body: body.to_owned(), trigger, trigger_cases: Default::default() })
     }

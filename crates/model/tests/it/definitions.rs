@@ -3,7 +3,7 @@
 use model::policy::{
     AnalyticalTtl, BoundingBox, ChangeFeedPolicy, ClientEncryptionPolicy, CompositeIndex, ComputedProperty,
     ConflictResolution, DistanceFunction, EncryptedPath, FullTextPath, FullTextPolicy, GeospatialType,
-    IndexPath, IndexedPath, IndexingMode, IndexingPolicy, Language, Policies, Quantizer, SpatialIndex,
+    IndexedPath, IndexingMode, IndexingPolicy, Language, Policies, PolicyPath, Quantizer, SpatialIndex,
     SpatialType, VectorDataType, VectorEmbedding, VectorEmbeddingPolicy, VectorIndex, VectorIndexKind,
 };
 use model::{
@@ -34,8 +34,8 @@ fn path(text: &str) -> PropertyPath {
     PropertyPath::parse(text).unwrap()
 }
 
-fn index_path(text: &str) -> IndexPath {
-    IndexPath::parse(text).unwrap()
+fn index_path(text: &str) -> PolicyPath {
+    PolicyPath::parse(text).unwrap()
 }
 
 fn members<const N: usize>(members: [(&str, Opaque); N]) -> OpaqueMembers {

@@ -9,7 +9,7 @@ use crate::index::manifest::{Manifest, stored_runs};
 use crate::index::path::{LOGICAL_PATH, path_length};
 use crate::index::piece::Piece;
 use crate::index::recovery::next_records;
-use crate::index::run_cursor::{RunCursor, Source};
+use crate::index::run_cursor::{RunCursor, RunSource};
 use crate::index::terms::TermWalker;
 use crate::index::universe::Universe;
 use crate::keyspace::{self, PartitionId};
@@ -51,7 +51,7 @@ pub enum IndexFinding {
     },
 }
 
-type Terms = BTreeMap<(Bytes, Bytes), BTreeSet<DocumentNumber>>;
+type AuditTerms = BTreeMap<(Bytes, Bytes), BTreeSet<DocumentNumber>>;
 
 /// The runs of a partition that have rows in the store but are not in its manifest. There may be some during an index
 /// build or a flush, and none otherwise.
@@ -71,7 +71,7 @@ pub(crate) async fn audit_index(
     container: ContainerNumber,
     range: &EffectiveRange,
 ) -> Result<Vec<IndexFinding>, Fault> {
-    let mut expected = Terms::new();
+    let mut expected = AuditTerms::new();
     let mut numbers = BTreeSet::new();
     let mut walker = TermWalker::new(&reader.rules);
     let mut range = keyspace::effective_range(container, range);
@@ -116,13 +116,13 @@ fn compare_numbers(reader: &IndexReader, expected: &BTreeSet<DocumentNumber>) ->
 }
 
 /// All terms of all pieces with their live documents.
-async fn found_terms(reader: &IndexReader) -> Result<Terms, Fault> {
-    let mut terms = Terms::new();
+async fn found_terms(reader: &IndexReader) -> Result<AuditTerms, Fault> {
+    let mut terms = AuditTerms::new();
     for piece in &*reader.pieces {
         match piece {
             Piece::Run(part) => {
                 let mut cursor =
-                    RunCursor::whole(Arc::clone(&part.run), Source::View(reader.view.clone())).await?;
+                    RunCursor::whole(Arc::clone(&part.run), RunSource::View(reader.view.clone())).await?;
                 while let Some(entry) = cursor.next().await? {
                     let length = path_length(&entry.key).ok_or_else(|| damaged("key of a term"))?;
                     let (path, code) = entry.key.split_at(length);
@@ -157,7 +157,7 @@ async fn found_terms(reader: &IndexReader) -> Result<Terms, Fault> {
     Ok(terms)
 }
 
-fn compare_terms(mut expected: Terms, found: Terms, findings: &mut Vec<IndexFinding>) {
+fn compare_terms(mut expected: AuditTerms, found: AuditTerms, findings: &mut Vec<IndexFinding>) {
     let mut report = |(path, code): (Bytes, Bytes), missing: Vec<_>, surplus: Vec<_>| {
         if !missing.is_empty() || !surplus.is_empty() {
             findings.push(IndexFinding::Term { path, code, missing, surplus });

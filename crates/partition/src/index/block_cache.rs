@@ -28,7 +28,7 @@ pub(crate) struct RowAddress {
 
 /// A decoded row.
 #[derive(Clone, Debug)]
-pub(crate) enum Row {
+pub(crate) enum CachedRow {
     Block(Block),
     Bitmap(Arc<RoaringBitmap>),
 }
@@ -36,11 +36,11 @@ pub(crate) enum Row {
 #[derive(Clone)]
 struct ByBytes;
 
-impl Weighter<RowAddress, Row> for ByBytes {
-    fn weight(&self, _address: &RowAddress, row: &Row) -> u64 {
+impl Weighter<RowAddress, CachedRow> for ByBytes {
+    fn weight(&self, _address: &RowAddress, row: &CachedRow) -> u64 {
         let bytes = match row {
-            Row::Block(block) => block.size_bytes(),
-            Row::Bitmap(set) => set.serialized_size(),
+            CachedRow::Block(block) => block.size_bytes(),
+            CachedRow::Bitmap(set) => set.serialized_size(),
         };
         ENTRY_BYTES + bytes as u64
     }
@@ -48,7 +48,7 @@ impl Weighter<RowAddress, Row> for ByBytes {
 
 /// Decoded rows of runs by their address.
 pub(crate) struct BlockCache {
-    shards: Vec<Mutex<Cache<RowAddress, Row, ByBytes, FixedState>>>,
+    shards: Vec<Mutex<Cache<RowAddress, CachedRow, ByBytes, FixedState>>>,
     hasher: FixedState,
 }
 
@@ -73,17 +73,20 @@ impl BlockCache {
         BlockCache { shards: (0..SHARDS).map(|_| shard()).collect(), hasher: hasher.clone() }
     }
 
-    pub(crate) fn get(&self, address: &RowAddress) -> Option<Row> {
+    pub(crate) fn get(&self, address: &RowAddress) -> Option<CachedRow> {
         self.shard(address)?.lock().unwrap_or_else(PoisonError::into_inner).get(address).cloned()
     }
 
-    pub(crate) fn keep(&self, address: RowAddress, row: Row) {
+    pub(crate) fn keep(&self, address: RowAddress, row: CachedRow) {
         if let Some(shard) = self.shard(&address) {
             shard.lock().unwrap_or_else(PoisonError::into_inner).insert(address, row);
         }
     }
 
-    fn shard(&self, address: &RowAddress) -> Option<&Mutex<Cache<RowAddress, Row, ByBytes, FixedState>>> {
+    fn shard(
+        &self,
+        address: &RowAddress,
+    ) -> Option<&Mutex<Cache<RowAddress, CachedRow, ByBytes, FixedState>>> {
         // The low bits are used by the cache itself.
         let index = (self.hasher.hash_one(address) >> 48) % SHARDS as u64;
         self.shards.get(usize::try_from(index).unwrap_or(0))
@@ -102,8 +105,8 @@ mod tests {
         for row in 0..10_000 {
             let address = RowAddress { partition, run: 3, row };
             let set: RoaringBitmap = (0..row % 500).map(|rank| rank * 3).collect();
-            cache.keep(address, Row::Bitmap(Arc::new(set.clone())));
-            if let Some(Row::Bitmap(found)) = cache.get(&address) {
+            cache.keep(address, CachedRow::Bitmap(Arc::new(set.clone())));
+            if let Some(CachedRow::Bitmap(found)) = cache.get(&address) {
                 assert_eq!(*found, set);
             }
         }

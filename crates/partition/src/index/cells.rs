@@ -9,7 +9,7 @@
 //! Intersection with a geometry is tested with the circle around a cell. The cover may therefore contain more cells
 //! than necessary, but never too few.
 
-use eval::{Cap, Direction, Outline, angle_between};
+use eval::{Cap, Outline, UnitVector, angle_between};
 use std::collections::BTreeSet;
 
 /// Divisions that an id has room for.
@@ -40,7 +40,7 @@ impl Cell {
     }
 
     /// The smallest cell that contains a direction.
-    fn at(direction: Direction) -> Cell {
+    fn at(direction: UnitVector) -> Cell {
         let (face, u, v) = face_of(direction);
         let steps = f64::from(1_u32 << LEVEL_MAX);
         // The last step includes the far edge of the face.
@@ -120,7 +120,7 @@ fn lowest_bit(level: u32) -> u64 {
 }
 
 /// The face that a direction points to, and the coordinates there, from -1 to 1.
-fn face_of(direction: Direction) -> (u64, f64, f64) {
+fn face_of(direction: UnitVector) -> (u64, f64, f64) {
     let [x, y, z] = direction;
     let (across, up, ahead, axis) = if x.abs() >= y.abs() && x.abs() >= z.abs() {
         (y, z, x, 0)
@@ -133,7 +133,7 @@ fn face_of(direction: Direction) -> (u64, f64, f64) {
     (face, across / ahead.abs(), up / ahead.abs())
 }
 
-fn direction_of(face: u64, u: f64, v: f64) -> Direction {
+fn direction_of(face: u64, u: f64, v: f64) -> UnitVector {
     let ahead = if face < 3 { 1.0 } else { -1.0 };
     let [x, y, z] = match face % 3 {
         0 => [ahead, u, v],
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
     use value::Value;
 
-    fn direction(longitude: f64, latitude: f64) -> Direction {
+    fn direction(longitude: f64, latitude: f64) -> UnitVector {
         let (longitude, latitude) = (longitude.to_radians(), latitude.to_radians());
         [latitude.cos() * longitude.cos(), latitude.cos() * longitude.sin(), latitude.sin()]
     }

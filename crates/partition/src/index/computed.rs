@@ -9,10 +9,19 @@ use model::Ambient;
 use model::policy::ComputedProperty;
 use plan::ADDED_PROPERTIES;
 use plan::query::{Expression, Family, Function, Query, SlotId};
+use std::sync::Arc;
 use value::{Value, ValueRef};
 
 /// Parses the query of a computed property; `None` if it is invalid.
 pub type ComputedReader = fn(&str) -> Option<Query>;
+
+/// The queries of computed properties, in their order; `None` for one that is invalid.
+pub type ComputedQueries = Arc<[Option<Query>]>;
+
+/// Parses the queries of computed properties.
+pub fn parse_computed(properties: &[ComputedProperty], reader: ComputedReader) -> ComputedQueries {
+    properties.iter().map(|property| reader(&property.query)).collect()
+}
 
 /// The name of the document in every query over a container.
 const DOCUMENT: Expression = Expression::Slot(SlotId(0));
@@ -25,14 +34,19 @@ pub(crate) struct IndexableProperty {
 }
 
 /// The properties that can be indexed.
-pub(crate) fn indexable(properties: &[ComputedProperty], reader: ComputedReader) -> Vec<IndexableProperty> {
-    let read = |property: &ComputedProperty| {
-        let query = reader(&property.query)?;
-        let value =
-            query.plain_value().filter(|value| is_deterministic(value, EXPRESSION_DEPTH_MAX))?.clone();
+pub(crate) fn indexable(
+    properties: &[ComputedProperty],
+    queries: &[Option<Query>],
+) -> Vec<IndexableProperty> {
+    let read = |(property, query): (&ComputedProperty, &Option<Query>)| {
+        let value = query
+            .as_ref()?
+            .plain_value()
+            .filter(|value| is_deterministic(value, EXPRESSION_DEPTH_MAX))?
+            .clone();
         Some(IndexableProperty { name: property.name.clone(), value })
     };
-    properties.iter().filter_map(read).collect()
+    properties.iter().zip(queries).filter_map(read).collect()
 }
 
 /// Whether an expression always has the same value on a stored document.
@@ -73,7 +87,7 @@ fn is_deterministic(expression: &Expression, levels_left: usize) -> bool {
 }
 
 fn is_function_deterministic(function: Function) -> bool {
-    let asks_around = function.is_fickle() || function.tells_fixed_time();
+    let asks_around = function.is_volatile() || function.depends_on_query_time();
     !asks_around && !matches!(function.signature().family, Family::Search | Family::Item)
 }
 

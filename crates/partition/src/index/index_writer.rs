@@ -11,9 +11,9 @@ mod job_state;
 pub(crate) use self::install::InstallBatch;
 use self::install::manifest;
 use self::job_state::JobState;
-use crate::index::jobs::{Inputs, Install, Job, Output, flush, flush_job, merge_job, run_merge_job};
+use crate::index::jobs::{Inputs, Install, Job, JobOutput, flush, flush_job, merge_job, run_merge_job};
 use crate::index::manifest::{Manifest, put_dead};
-use crate::index::memory::{IndexMemory, Share};
+use crate::index::memory::{IndexMemory, MemoryShare};
 use crate::index::merge::{FAN_IN, merge_all};
 use crate::index::piece::{Piece, RunPiece, SegmentPiece};
 use crate::index::rules::Rules;
@@ -82,7 +82,7 @@ pub(crate) struct IndexEnvironment {
 #[derive(Debug)]
 pub(crate) struct IndexWriter {
     environment: IndexEnvironment,
-    share: Share,
+    share: MemoryShare,
     rules: Arc<Rules>,
     segments: Vec<SegmentPiece>,
     runs: Vec<RunPiece>,
@@ -116,7 +116,7 @@ impl IndexWriter {
     /// An empty index.
     pub(crate) fn new(environment: IndexEnvironment, rules: Arc<Rules>, lsn: Lsn) -> IndexWriter {
         IndexWriter {
-            share: Share::new(Arc::clone(&environment.memory)),
+            share: MemoryShare::new(Arc::clone(&environment.memory)),
             environment,
             rules,
             segments: Vec::new(),
@@ -428,17 +428,17 @@ impl IndexWriter {
         &mut self,
         inputs: Inputs,
         lsn: Lsn,
-        result: Result<Result<Output, Fault>, JoinError>,
+        result: Result<Result<JobOutput, Fault>, JoinError>,
     ) {
         match (result, inputs) {
-            (Ok(Ok(Output::Segment(merged))), Inputs::Merged(inputs)) => {
+            (Ok(Ok(JobOutput::Segment(merged))), Inputs::Merged(inputs)) => {
                 self.replace_inputs(&inputs, SegmentPiece::new(merged));
                 self.merge_due().await;
             }
-            (Ok(Ok(Output::Runs(runs))), inputs) => {
+            (Ok(Ok(JobOutput::Runs(runs))), inputs) => {
                 self.job_state = JobState::Installing(Install { inputs, runs, lsn })
             }
-            (Ok(Ok(Output::Segment(_))), Inputs::Flushed(_) | Inputs::Runs(_)) => {}
+            (Ok(Ok(JobOutput::Segment(_))), Inputs::Flushed(_) | Inputs::Runs(_)) => {}
             (Ok(Err(fault)), _) => {
                 self.share.failed();
                 self.pause = self.environment.memory.options().flush_documents / RETRY_PART;

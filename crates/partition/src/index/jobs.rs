@@ -27,7 +27,7 @@ pub(crate) struct Job {
     pub(crate) inputs: Inputs,
     /// All changes up to here are in its result or in pieces that it does not replace.
     pub(crate) lsn: Lsn,
-    pub(crate) task: JoinHandle<Result<Output, Fault>>,
+    pub(crate) task: JoinHandle<Result<JobOutput, Fault>>,
 }
 
 /// The pieces that a job replaces, as they were when it started.
@@ -43,7 +43,7 @@ pub(crate) enum Inputs {
 
 /// The result of a job.
 #[derive(Debug)]
-pub(crate) enum Output {
+pub(crate) enum JobOutput {
     Segment(Segment),
     Runs(Vec<NewRun>),
 }
@@ -58,14 +58,14 @@ pub(crate) struct Install {
 
 pub(crate) fn merge_job(inputs: Vec<SegmentPiece>, lsn: Lsn) -> Job {
     let pieces = inputs.clone();
-    let task = tokio::spawn(async move { Ok(Output::Segment(merge_all(pieces).await)) });
+    let task = tokio::spawn(async move { Ok(JobOutput::Segment(merge_all(pieces).await)) });
     Job { inputs: Inputs::Merged(inputs), lsn, task }
 }
 
 /// Starts to flush segments to runs.
 pub(crate) fn flush_job(environment: IndexEnvironment, inputs: Vec<SegmentPiece>, lsn: Lsn) -> Job {
     let pieces = inputs.clone();
-    let task = tokio::spawn(async move { flush(&environment, &pieces).await.map(Output::Runs) });
+    let task = tokio::spawn(async move { flush(&environment, &pieces).await.map(JobOutput::Runs) });
     Job { inputs: Inputs::Flushed(inputs), lsn, task }
 }
 
@@ -107,7 +107,7 @@ fn groups(inputs: &[SegmentPiece]) -> Vec<Vec<SegmentPiece>> {
 pub(crate) fn run_merge_job(environment: IndexEnvironment, inputs: Vec<RunPiece>, lsn: Lsn) -> Job {
     let pieces = inputs.clone();
     let task = tokio::spawn(async move {
-        merge_runs(&environment, pieces).await.map(|merged| Output::Runs(vec![merged]))
+        merge_runs(&environment, pieces).await.map(|merged| JobOutput::Runs(vec![merged]))
     });
     Job { inputs: Inputs::Runs(inputs), lsn, task }
 }

@@ -7,7 +7,7 @@ use crate::index::lookup::{Lookup, Matches, ValueTest, Verdict};
 use crate::index::path::{IndexPath, LOGICAL_KEYS};
 use crate::index::piece::{Piece, RunPiece, SegmentPiece};
 use crate::index::ranks::{self, Posting, RankCollector};
-use crate::index::run_cursor::{Source, cached_block};
+use crate::index::run_cursor::{RunSource, cached_block};
 use crate::index::segment::Segment;
 use crate::index::walk::RunTerms;
 use kv::Direction;
@@ -91,7 +91,7 @@ impl<'l> Leaf<'l> {
     /// The posting of the one wanted code in a piece, including dead documents.
     pub(crate) async fn posting<'p>(
         &mut self,
-        source: &Source,
+        source: &RunSource,
         piece: &'p Piece,
     ) -> Result<Option<Posting<'p>>, Fault> {
         let LeafCondition::Code { key, .. } = &self.condition else {
@@ -123,7 +123,7 @@ impl<'l> Leaf<'l> {
     }
 
     /// The matching documents of one piece, including dead ones.
-    pub(crate) async fn matches(&mut self, source: &Source, piece: &Piece) -> Result<Matches, Fault> {
+    pub(crate) async fn matches(&mut self, source: &RunSource, piece: &Piece) -> Result<Matches, Fault> {
         match piece {
             Piece::Segment(piece) => Ok(self.matches_in_segment(&piece.segment)),
             Piece::Run(piece) => self.matches_in_run(source, piece).await,
@@ -145,7 +145,7 @@ impl<'l> Leaf<'l> {
         }
     }
 
-    async fn matches_in_run(&self, source: &Source, piece: &RunPiece) -> Result<Matches, Fault> {
+    async fn matches_in_run(&self, source: &RunSource, piece: &RunPiece) -> Result<Matches, Fault> {
         let universe = piece.run.numbers.len();
         match &self.condition {
             LeafCondition::All => Ok(Matches::exact(ranks::full(universe))),
@@ -164,7 +164,7 @@ impl<'l> Leaf<'l> {
     /// `max`, returns some number above it.
     pub(crate) async fn live_count(
         &mut self,
-        source: &Source,
+        source: &RunSource,
         piece: &Piece,
         live: &Live<'_>,
         max: u64,
@@ -199,7 +199,7 @@ impl<'l> Leaf<'l> {
 
     async fn live_count_in_run(
         &self,
-        source: &Source,
+        source: &RunSource,
         piece: &RunPiece,
         live: &Live<'_>,
         max: u64,
@@ -253,7 +253,7 @@ fn present_range() -> CodeRange {
 }
 
 async fn run_terms(
-    source: &Source,
+    source: &RunSource,
     piece: &RunPiece,
     path: &IndexPath,
     range: &Arc<CodeRange>,
@@ -272,7 +272,7 @@ fn present_in_segment(path: &IndexPath, segment: &Segment, field: &mut usize) ->
     Matches::exact(term.map(|term| segment.posting(term).to_set(universe)).unwrap_or_default())
 }
 
-async fn present_in_run(path: &IndexPath, source: &Source, piece: &RunPiece) -> Result<Matches, Fault> {
+async fn present_in_run(path: &IndexPath, source: &RunSource, piece: &RunPiece) -> Result<Matches, Fault> {
     let mut terms = run_terms(source, piece, path, &Arc::new(present_range())).await?;
     let universe = piece.run.numbers.len();
     let found = terms.next().await?.map(|(_, posting)| posting.to_set(universe));
@@ -317,7 +317,7 @@ async fn codes_in_run(
     path: &IndexPath,
     range: &Arc<CodeRange>,
     test: Option<&ValueTest>,
-    source: &Source,
+    source: &RunSource,
     piece: &RunPiece,
 ) -> Result<Matches, Fault> {
     let mut found = RangeMatches::new(piece.run.numbers.len());

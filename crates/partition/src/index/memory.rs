@@ -162,14 +162,14 @@ impl Drop for HeldBytes {
 
 /// The memory of one index; released when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Share {
+pub(crate) struct MemoryShare {
     memory: Arc<IndexMemory>,
     id: u64,
     flush_request: Arc<Notify>,
 }
 
-impl Share {
-    pub(crate) fn new(memory: Arc<IndexMemory>) -> Share {
+impl MemoryShare {
+    pub(crate) fn new(memory: Arc<IndexMemory>) -> MemoryShare {
         let flush_request = Arc::new(Notify::new());
         let holder = Holder { bytes: 0, bytes_requested: None, flush_request: Arc::clone(&flush_request) };
         let id = {
@@ -179,7 +179,7 @@ impl Share {
             holders.by_share.insert(id, holder);
             id
         };
-        Share { memory, id, flush_request }
+        MemoryShare { memory, id, flush_request }
     }
 
     /// Sets the bytes of the index. If all indexes together use too much, the largest are asked to flush.
@@ -206,7 +206,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for MemoryShare {
     fn drop(&mut self) {
         let mut holders = self.memory.lock();
         if let Some(holder) = holders.by_share.remove(&self.id) {
@@ -222,7 +222,7 @@ mod tests {
     #[tokio::test]
     async fn the_largest_is_flushed_first() {
         let memory = IndexMemory::new(IndexOptions { memory_bytes_max: 100, ..IndexOptions::default() });
-        let (small, large) = (Share::new(Arc::clone(&memory)), Share::new(Arc::clone(&memory)));
+        let (small, large) = (MemoryShare::new(Arc::clone(&memory)), MemoryShare::new(Arc::clone(&memory)));
         large.set(60);
         small.set(28);
         assert!(!is_flush_requested(&large) && !is_flush_requested(&small));
@@ -248,7 +248,7 @@ mod tests {
     #[tokio::test]
     async fn runs_reduce_the_memory_of_segments_but_not_below_their_part() {
         let memory = IndexMemory::new(IndexOptions { memory_bytes_max: 100, ..IndexOptions::default() });
-        let share = Share::new(Arc::clone(&memory));
+        let share = MemoryShare::new(Arc::clone(&memory));
         share.set(40);
         assert!(!is_flush_requested(&share) && !memory.is_tight());
         let held = HeldBytes::new(&memory, 50, 10);
@@ -266,7 +266,7 @@ mod tests {
     }
 
     /// Whether the share was asked to flush.
-    fn is_flush_requested(share: &Share) -> bool {
+    fn is_flush_requested(share: &MemoryShare) -> bool {
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         std::pin::pin!(share.flush_requested()).poll(&mut context).is_ready()
     }

@@ -35,9 +35,13 @@ pub(crate) async fn merge_all(mut inputs: Vec<SegmentPiece>) -> Segment {
 /// Merges the inputs in one pass.
 async fn merge(inputs: &[SegmentPiece]) -> Segment {
     let (numbers, ranks) = merged_universe(inputs);
-    let mut merge = Merge {
+    let mut merge = SegmentMerge {
         writer: SegmentWriter::new(numbers),
-        inputs: inputs.iter().zip(ranks).map(|(input, ranks)| Input::new(&input.segment, ranks)).collect(),
+        inputs: inputs
+            .iter()
+            .zip(ranks)
+            .map(|(input, ranks)| MergeInput::new(&input.segment, ranks))
+            .collect(),
         prefix_len: 0,
         found: Vec::new(),
     };
@@ -73,15 +77,15 @@ fn merged_universe(inputs: &[SegmentPiece]) -> (Vec<DocumentNumber>, Vec<Vec<u16
     (all.into_iter().map(|(number, ..)| number).collect(), ranks)
 }
 
-struct Merge<'a> {
+struct SegmentMerge<'a> {
     writer: SegmentWriter,
-    inputs: Vec<Input<'a>>,
+    inputs: Vec<MergeInput<'a>>,
     /// Length of the common prefix of all codes of the path, except the presence mark.
     prefix_len: usize,
     found: Vec<u16>,
 }
 
-struct Input<'a> {
+struct MergeInput<'a> {
     body: &'a Body,
     /// The new rank of every old one.
     ranks: Vec<u16>,
@@ -93,9 +97,9 @@ struct Input<'a> {
     head: u64,
 }
 
-impl<'a> Input<'a> {
-    fn new(segment: &'a Segment, ranks: Vec<u16>) -> Input<'a> {
-        Input { body: segment.body(), ranks, field: 0, terms: 0..0, code: &[], head: 0 }
+impl<'a> MergeInput<'a> {
+    fn new(segment: &'a Segment, ranks: Vec<u16>) -> MergeInput<'a> {
+        MergeInput { body: segment.body(), ranks, field: 0, terms: 0..0, code: &[], head: 0 }
     }
 
     fn next_path(&self) -> Option<&'a [u8]> {
@@ -127,15 +131,15 @@ impl<'a> Input<'a> {
     }
 
     /// Whether its next term comes before that of another input.
-    fn is_before(&self, other: &Input<'_>) -> bool {
+    fn is_before(&self, other: &MergeInput<'_>) -> bool {
         self.head < other.head || self.head == other.head && self.code < other.code
     }
 }
 
-impl<'a> Merge<'a> {
+impl<'a> SegmentMerge<'a> {
     /// Advances to the next path in order and returns it.
     fn next_path(&mut self) -> Option<&'a [u8]> {
-        let path = self.inputs.iter().filter_map(Input::next_path).min()?;
+        let path = self.inputs.iter().filter_map(MergeInput::next_path).min()?;
         self.prefix_len = 0;
         for input in &mut self.inputs {
             if input.next_path() == Some(path) {
@@ -166,7 +170,7 @@ impl<'a> Merge<'a> {
 
     /// Writes the next term of the path; `false` at its end.
     fn next_term(&mut self) -> bool {
-        let Merge { writer, inputs, prefix_len, found } = self;
+        let SegmentMerge { writer, inputs, prefix_len, found } = self;
         let with_terms = inputs.iter().filter(|input| !input.terms.is_empty());
         let Some(least) =
             with_terms.reduce(|least, input| if input.is_before(least) { input } else { least })

@@ -41,7 +41,7 @@ pub(crate) static LOGICAL_KEYS: IndexPath = IndexPath { code: Bytes::from_static
 
 /// One step of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PathStep<'a> {
+pub enum IndexStep<'a> {
     /// To a property.
     Name(&'a str),
     /// To any element of an array.
@@ -58,13 +58,13 @@ pub struct IndexPath {
 
 impl IndexPath {
     /// The values that the steps lead to.
-    pub fn property<'a>(steps: impl IntoIterator<Item = PathStep<'a>>) -> IndexPath {
+    pub fn property<'a>(steps: impl IntoIterator<Item = IndexStep<'a>>) -> IndexPath {
         let mut code = PathCode::default();
         for step in steps {
             match step {
-                PathStep::Name(name) => code.enter_name(name),
-                PathStep::Elements => code.enter_elements(),
-                PathStep::Computed(name) => code.enter_computed(name),
+                IndexStep::Name(name) => code.enter_name(name),
+                IndexStep::Elements => code.enter_elements(),
+                IndexStep::Computed(name) => code.enter_computed(name),
             };
         }
         code.closed();
@@ -87,15 +87,15 @@ impl IndexPath {
         let mut segments = Vec::new();
         let is_property = self.visit_steps(|step| {
             segments.push(match step {
-                PathStep::Name(name) | PathStep::Computed(name) => IndexSegment::Name(name.to_owned()),
-                PathStep::Elements => IndexSegment::Elements,
+                IndexStep::Name(name) | IndexStep::Computed(name) => IndexSegment::Name(name.to_owned()),
+                IndexStep::Elements => IndexSegment::Elements,
             });
         });
         is_property.then_some(segments)
     }
 
     /// The cells of the geometries that the steps lead to.
-    pub fn spatial<'a>(steps: impl IntoIterator<Item = PathStep<'a>>) -> IndexPath {
+    pub fn spatial<'a>(steps: impl IntoIterator<Item = IndexStep<'a>>) -> IndexPath {
         let path = IndexPath::property(steps);
         IndexPath { code: [&[SPATIAL][..], &path.code].concat().into() }
     }
@@ -121,7 +121,7 @@ impl IndexPath {
     /// Whether a document can have several values at the path.
     pub(crate) fn has_elements(&self) -> bool {
         let mut has_elements = false;
-        let is_property = self.visit_steps(|step| has_elements |= step == PathStep::Elements);
+        let is_property = self.visit_steps(|step| has_elements |= step == IndexStep::Elements);
         has_elements || !is_property || self.is_spatial()
     }
 
@@ -138,7 +138,7 @@ impl IndexPath {
     }
 
     /// Calls `visit` with the steps of a path of values or geometries; `false` for other paths.
-    pub(crate) fn visit_steps(&self, mut visit: impl FnMut(PathStep<'_>)) -> bool {
+    pub(crate) fn visit_steps(&self, mut visit: impl FnMut(IndexStep<'_>)) -> bool {
         let code = self.code.strip_prefix(&[SPATIAL]).unwrap_or(&self.code);
         let Some((&PROPERTY, mut rest)) = code.split_first() else {
             return false;
@@ -147,7 +147,7 @@ impl IndexPath {
         while let Some((&tag, tail)) = rest.split_first() {
             rest = tail;
             if tag == ELEMENTS {
-                visit(PathStep::Elements);
+                visit(IndexStep::Elements);
             } else if tag == NAME || tag == COMPUTED {
                 name.clear();
                 while let Some(zero) = rest.iter().position(|byte| *byte == 0) {
@@ -160,7 +160,7 @@ impl IndexPath {
                     name.push(0);
                 }
                 let name = std::str::from_utf8(&name).unwrap_or_default();
-                visit(if tag == NAME { PathStep::Name(name) } else { PathStep::Computed(name) });
+                visit(if tag == NAME { IndexStep::Name(name) } else { IndexStep::Computed(name) });
             }
         }
         true
@@ -291,8 +291,8 @@ mod tests {
 
     #[test]
     fn steps_come_back_and_no_code_begins_another() {
-        use PathStep::{Computed, Elements, Name};
-        let paths: Vec<Vec<PathStep<'_>>> = vec![
+        use IndexStep::{Computed, Elements, Name};
+        let paths: Vec<Vec<IndexStep<'_>>> = vec![
             vec![Name("a")],
             vec![Name("a"), Elements],
             vec![Name("a"), Elements, Name("b")],

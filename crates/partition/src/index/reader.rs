@@ -14,7 +14,7 @@ use crate::index::ranks;
 use crate::index::recovery::is_damage;
 use crate::index::required_terms::RequiredTerms;
 use crate::index::rules::Rules;
-use crate::index::run_cursor::Source;
+use crate::index::run_cursor::RunSource;
 use crate::index::walk::TermWalk;
 use kv::{Direction, View};
 use model::policy::CompositeIndex;
@@ -113,8 +113,8 @@ impl IndexReader {
         Ok(self.pieces.iter().map(bound).sum())
     }
 
-    pub(crate) fn source(&self) -> Source {
-        Source::Reader(self.view.clone(), Arc::clone(self.memory.blocks()))
+    pub(crate) fn source(&self) -> RunSource {
+        RunSource::Reader(self.view.clone(), Arc::clone(self.memory.blocks()))
     }
 
     /// The live documents that match a lookup. A path that the index does not cover has no documents.

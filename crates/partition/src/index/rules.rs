@@ -5,9 +5,9 @@
 //! document with any value at it. A computed property is indexed only if the policy names it; `/*` covers stored
 //! properties only. Knows nothing of terms or pieces.
 
-use crate::index::computed::{ComputedReader, IndexableProperty, indexable};
+use crate::index::computed::{ComputedReader, IndexableProperty, indexable, parse_computed};
 use crate::index::manifest::Fingerprint;
-use crate::index::path::{IndexPath, PATH_BYTES_MAX, PathStep};
+use crate::index::path::{IndexPath, IndexStep, PATH_BYTES_MAX};
 use crate::index::spatial;
 use bytes::Bytes;
 use model::policy::{
@@ -15,6 +15,7 @@ use model::policy::{
 };
 use model::{Decoder, Encoder};
 use plan::SYSTEM_PROPERTIES;
+use plan::query::Query;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 
@@ -28,7 +29,7 @@ pub(crate) const TIME: &str = "_ts";
 /// An indexing policy prepared for documents.
 #[derive(Debug)]
 pub(crate) struct Rules {
-    nodes: Vec<Node>,
+    nodes: Vec<RuleNode>,
     indexes: bool,
     composites: Vec<Composite>,
     /// The properties that the policy names, with their cursors.
@@ -54,7 +55,7 @@ pub(crate) struct CompositeMember {
 }
 
 #[derive(Debug, Default)]
-struct Node {
+struct RuleNode {
     /// The rule of `/?` at this path.
     scalar: Option<bool>,
     /// The rule of `/*` at this path.
@@ -76,17 +77,18 @@ const ROOT: usize = 0;
 const UNMATCHED: PolicyCursor = PolicyCursor { node: None, below: false };
 
 impl Rules {
-    /// The rules of a policy. Of the computed properties, parsed by `reader`, those that it names are used.
+    /// The rules of a policy. Of the computed properties, those that it names are used. `reader` parses those of stored
+    /// definitions.
     pub(crate) fn of(
         policy: &IndexingPolicy,
-        computed: &[ComputedProperty],
+        (computed, queries): (&[ComputedProperty], &[Option<Query>]),
         reader: ComputedReader,
     ) -> Rules {
         let mut definition = Encoder::default();
         policy.encode(&mut definition);
         definition.list(computed, |out, property| property.encode(out));
         let definition = definition.finish().into();
-        Rules { definition, computed_reader: reader, ..Rules::new(policy, indexable(computed, reader)) }
+        Rules { definition, computed_reader: reader, ..Rules::new(policy, indexable(computed, queries)) }
     }
 
     /// The rules of an index, from the definition that is stored with it. Returns `None` if they would not produce the
@@ -96,7 +98,8 @@ impl Rules {
         let policy = IndexingPolicy::decode(&mut input).ok()?;
         let computed = input.list("computed properties", ComputedProperty::decode).ok()?;
         input.finish().ok()?;
-        Some(Rules::of(&policy, &computed, self.computed_reader))
+        let queries = parse_computed(&computed, self.computed_reader);
+        Some(Rules::of(&policy, (&computed, &queries), self.computed_reader))
             .filter(|rules| rules.fingerprint == fingerprint)
     }
 
@@ -112,7 +115,7 @@ impl Rules {
             IndexingMode::None => false,
         };
         let mut rules = Rules {
-            nodes: vec![Node::default()],
+            nodes: vec![RuleNode::default()],
             indexes,
             composites: Vec::new(),
             computed: Vec::new(),
@@ -140,7 +143,8 @@ impl Rules {
         for name in SYSTEM_PROPERTIES.into_iter().chain(ALWAYS) {
             let node = self.node_of(&[IndexSegment::Name(name.to_owned())]);
             let verdict = ALWAYS.contains(&name);
-            self.nodes[node] = Node { scalar: Some(verdict), below: Some(verdict), ..Node::default() };
+            self.nodes[node] =
+                RuleNode { scalar: Some(verdict), below: Some(verdict), ..RuleNode::default() };
         }
         for property in computed {
             let named = self.nodes[ROOT].names.get(property.name.as_str()).copied();
@@ -162,9 +166,9 @@ impl Rules {
         };
         let members: Vec<CompositeMember> = paths.iter().map(member).collect();
         let path = IndexPath::composite(members.iter().map(|member| {
-            let mut steps: Vec<PathStep<'_>> = member.path.path.segments().map(PathStep::Name).collect();
+            let mut steps: Vec<IndexStep<'_>> = member.path.path.segments().map(IndexStep::Name).collect();
             if let (Some(first), Some(_)) = (steps.first_mut(), member.computed) {
-                *first = PathStep::Computed(top(&member.path));
+                *first = IndexStep::Computed(top(&member.path));
             }
             (IndexPath::property(steps), member.path.descending)
         }));
@@ -181,7 +185,7 @@ impl Rules {
                 IndexSegment::Elements => *self.nodes[node].elements.get_or_insert(next),
             };
             if child == next {
-                self.nodes.push(Node::default());
+                self.nodes.push(RuleNode::default());
             }
             child
         })
@@ -254,9 +258,9 @@ impl Rules {
         let is_property = path.visit_steps(|step| {
             steps += 1;
             cursor = match step {
-                PathStep::Name(name) => self.member(cursor, name),
-                PathStep::Elements => self.elements(cursor),
-                PathStep::Computed(name) => {
+                IndexStep::Name(name) => self.member(cursor, name),
+                IndexStep::Elements => self.elements(cursor),
+                IndexStep::Computed(name) => {
                     let known = self.computed.iter().find(|(property, _)| property.name == name);
                     known.map_or(UNMATCHED, |(_, cursor)| *cursor)
                 }
@@ -335,7 +339,7 @@ mod tests {
         for (path, covered) in expected {
             let steps = path.split('/').skip(1);
             let steps =
-                steps.map(|step| if step == "[]" { PathStep::Elements } else { PathStep::Name(step) });
+                steps.map(|step| if step == "[]" { IndexStep::Elements } else { IndexStep::Name(step) });
             assert_eq!(rules.covers(&IndexPath::property(steps)), *covered, "{path}");
         }
     }
@@ -381,9 +385,9 @@ mod tests {
             let property = IndexableProperty { name: "cp".to_owned(), value };
             Rules::new(&policy, vec![property])
         };
-        let computed = IndexPath::property([PathStep::Computed("cp")]);
-        let stored = IndexPath::property([PathStep::Name("cp")]);
-        let below = IndexPath::property([PathStep::Computed("cp"), PathStep::Name("x")]);
+        let computed = IndexPath::property([IndexStep::Computed("cp")]);
+        let stored = IndexPath::property([IndexStep::Name("cp")]);
+        let below = IndexPath::property([IndexStep::Computed("cp"), IndexStep::Name("x")]);
         let all = rules(policy(&[], &[]), 1);
         assert!(!all.covers(&computed) && all.covers(&stored) && all.computed().is_empty());
         assert_eq!(all.fingerprint(), rules(policy(&[], &[]), 2).fingerprint());
@@ -395,7 +399,10 @@ mod tests {
         let mut composite = policy(&[], &[]);
         composite.composite = vec![CompositeIndex::over(&[("/cp", false), ("/a", true)]).unwrap()];
         let tuple = |first: &IndexPath| {
-            IndexPath::composite([(first.clone(), false), (IndexPath::property([PathStep::Name("a")]), true)])
+            IndexPath::composite([
+                (first.clone(), false),
+                (IndexPath::property([IndexStep::Name("a")]), true),
+            ])
         };
         let composite = rules(composite, 1);
         assert!(composite.covers(&tuple(&computed)) && !composite.covers(&tuple(&stored)));

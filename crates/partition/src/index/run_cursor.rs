@@ -1,7 +1,7 @@
 //! A cursor over the terms of a run, in either direction, one group of a block at a time.
 
 use crate::index::block::{Block, TermEntry, read_bitmap};
-use crate::index::block_cache::{BlockCache, Row};
+use crate::index::block_cache::{BlockCache, CachedRow};
 use crate::index::code::CodeRange;
 use crate::index::path::IndexPath;
 use crate::index::ranks::Posting;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// The source of the rows of a run.
 #[derive(Clone)]
-pub(crate) enum Source {
+pub(crate) enum RunSource {
     /// A view and the block cache, for readers.
     Reader(View, Arc<BlockCache>),
     /// A view without the cache.
@@ -26,18 +26,18 @@ pub(crate) enum Source {
     Store(Store),
 }
 
-impl Source {
+impl RunSource {
     async fn view(&self) -> Result<View, Fault> {
         match self {
-            Source::Reader(view, _) | Source::View(view) => Ok(view.clone()),
-            Source::Store(store) => store.view().await.map_err(read_fault),
+            RunSource::Reader(view, _) | RunSource::View(view) => Ok(view.clone()),
+            RunSource::Store(store) => store.view().await.map_err(read_fault),
         }
     }
 
     fn cache(&self) -> Option<&BlockCache> {
         match self {
-            Source::Reader(_, cache) => Some(cache),
-            Source::View(_) | Source::Store(_) => None,
+            RunSource::Reader(_, cache) => Some(cache),
+            RunSource::View(_) | RunSource::Store(_) => None,
         }
     }
 
@@ -45,14 +45,14 @@ impl Source {
     async fn block(&self, run: &Run, block: usize) -> Result<Option<Block>, Fault> {
         let Some(row) = run.fences.row(block) else { return Ok(None) };
         let address = run.address(row);
-        if let Some(Row::Block(block)) = self.cache().and_then(|cache| cache.get(&address)) {
+        if let Some(CachedRow::Block(block)) = self.cache().and_then(|cache| cache.get(&address)) {
             return Ok(Some(block));
         }
         let payload = run.row(&self.view().await?, row).await?;
         let Some(cache) = self.cache() else { return Block::new(payload).map(Some) };
         // A copy that does not share a larger allocation of the store.
         let block = Block::new(Bytes::copy_from_slice(&payload))?;
-        cache.keep(address, Row::Block(block.clone()));
+        cache.keep(address, CachedRow::Block(block.clone()));
         Ok(Some(block))
     }
 
@@ -83,12 +83,12 @@ impl Source {
     /// A bitmap with a row of its own.
     async fn bitmap(&self, run: &Run, row: u32) -> Result<Arc<RoaringBitmap>, Fault> {
         let address = run.address(row);
-        if let Some(Row::Bitmap(set)) = self.cache().and_then(|cache| cache.get(&address)) {
+        if let Some(CachedRow::Bitmap(set)) = self.cache().and_then(|cache| cache.get(&address)) {
             return Ok(set);
         }
         let set = Arc::new(read_bitmap(&run.row(&self.view().await?, row).await?)?);
         if let Some(cache) = self.cache() {
-            cache.keep(address, Row::Bitmap(Arc::clone(&set)));
+            cache.keep(address, CachedRow::Bitmap(Arc::clone(&set)));
         }
         Ok(set)
     }
@@ -98,15 +98,15 @@ impl Source {
 pub(crate) fn cached_block(cache: &BlockCache, run: &Run, key: &[u8]) -> Option<Block> {
     let row = run.fences.row(run.fences.block_of(key))?;
     match cache.get(&run.address(row))? {
-        Row::Block(block) => Some(block),
-        Row::Bitmap(_) => None,
+        CachedRow::Block(block) => Some(block),
+        CachedRow::Bitmap(_) => None,
     }
 }
 
 /// A cursor over the terms of a run.
 pub(crate) struct RunCursor {
     run: Arc<Run>,
-    source: Source,
+    source: RunSource,
     direction: Direction,
     /// The current block and its index; `None` before the first and after the last.
     block: Option<(usize, Block)>,
@@ -141,14 +141,14 @@ const GROUPS_AT_A_TIME: usize = 64;
 
 impl RunCursor {
     /// A cursor before all terms.
-    pub(crate) async fn whole(run: Arc<Run>, source: Source) -> Result<RunCursor, Fault> {
+    pub(crate) async fn whole(run: Arc<Run>, source: RunSource) -> Result<RunCursor, Fault> {
         RunCursor::at(run, source, Direction::Forward, &[], None).await
     }
 
     /// A cursor before the terms of `path` in a range, or after them for the other direction; up to a group too early.
     pub(crate) async fn seek(
         run: Arc<Run>,
-        source: Source,
+        source: RunSource,
         direction: Direction,
         path: &IndexPath,
         range: &CodeRange,
@@ -168,7 +168,7 @@ impl RunCursor {
 
     async fn at(
         run: Arc<Run>,
-        source: Source,
+        source: RunSource,
         direction: Direction,
         key: &[u8],
         filter: Option<TermFilter>,

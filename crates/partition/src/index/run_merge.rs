@@ -9,7 +9,7 @@ use crate::index::memory::HeldBytes;
 use crate::index::merge::TERMS_PER_TURN;
 use crate::index::packed::{Packed, Packer};
 use crate::index::piece::RunPiece;
-use crate::index::run_cursor::{RunCursor, Source};
+use crate::index::run_cursor::{RunCursor, RunSource};
 use crate::index::run_writer::{NewRun, RunWriter};
 use crate::index::universe::{NumberPacker, PackedNumbers};
 use crate::storage::damaged;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// Documents between two yields.
 const DOCUMENTS_PER_TURN: usize = 1 << 16;
 
-struct Input {
+struct RunInput {
     cursor: RunCursor,
     universe: usize,
     /// The new rank of every old one that is live; for a dead one, the new rank of the next.
@@ -39,10 +39,10 @@ pub(crate) async fn merge_runs(
     let mut inputs = Vec::with_capacity(pieces.len());
     for (piece, ranks) in pieces.iter().zip(ranks) {
         let mut cursor =
-            RunCursor::whole(Arc::clone(&piece.run), Source::Store(environment.store.clone())).await?;
+            RunCursor::whole(Arc::clone(&piece.run), RunSource::Store(environment.store.clone())).await?;
         let entry = cursor.next().await?;
         let (universe, dead) = (piece.run.numbers.len(), Arc::clone(&piece.dead));
-        inputs.push(Input { cursor, universe, ranks, dead, entry });
+        inputs.push(RunInput { cursor, universe, ranks, dead, entry });
     }
     let mut writer = RunWriter::new(environment, numbers).await?;
     let mut found = Vec::new();

@@ -8,7 +8,7 @@
 
 use crate::index::cells::{Cell, cover_document, cover_query};
 use crate::index::lookup::Lookup;
-use crate::index::path::{IndexPath, PATH_BYTES_MAX, PathStep};
+use crate::index::path::{IndexPath, IndexStep, PATH_BYTES_MAX};
 use eval::{Outline, angle_of_metres};
 use model::Encoder;
 use model::policy::{IndexEnd, IndexSegment, SpatialIndex, SpatialType};
@@ -32,28 +32,28 @@ pub(crate) fn is_at(index: &SpatialIndex, path: &IndexPath) -> bool {
     let mut wanted = index.path.segments.iter();
     let (mut differs, mut goes_on) = (false, false);
     path.visit_steps(|step| match (wanted.next(), step) {
-        (_, PathStep::Computed(_)) => differs = true,
-        (Some(IndexSegment::Name(name)), PathStep::Name(step)) => differs |= name != step,
-        (Some(IndexSegment::Elements), PathStep::Elements) => {}
-        (Some(_), PathStep::Name(_) | PathStep::Elements) => differs = true,
-        (None, PathStep::Name(_) | PathStep::Elements) => goes_on = true,
+        (_, IndexStep::Computed(_)) => differs = true,
+        (Some(IndexSegment::Name(name)), IndexStep::Name(step)) => differs |= name != step,
+        (Some(IndexSegment::Elements), IndexStep::Elements) => {}
+        (Some(_), IndexStep::Name(_) | IndexStep::Elements) => differs = true,
+        (None, IndexStep::Name(_) | IndexStep::Elements) => goes_on = true,
     });
     !differs && wanted.next().is_none() && (index.path.end == IndexEnd::Below || !goes_on)
 }
 
 /// Calls `take` with the terms of all indexed geometries of a document.
 pub(crate) fn walk(index: &SpatialIndex, root: ValueRef<'_>, take: &mut impl FnMut(&[u8], &[u8])) {
-    let mut walk = Walk { index, steps: Vec::new(), take };
+    let mut walk = GeometryWalk { index, steps: Vec::new(), take };
     walk.follow(&index.path.segments, root);
 }
 
-struct Walk<'a, Take> {
+struct GeometryWalk<'a, Take> {
     index: &'a SpatialIndex,
-    steps: Vec<PathStep<'a>>,
+    steps: Vec<IndexStep<'a>>,
     take: &'a mut Take,
 }
 
-impl<'a, Take: FnMut(&[u8], &[u8])> Walk<'a, Take> {
+impl<'a, Take: FnMut(&[u8], &[u8])> GeometryWalk<'a, Take> {
     /// Descends to the path that the policy names.
     fn follow(&mut self, segments: &'a [IndexSegment], value: ValueRef<'a>) {
         let Some((first, rest)) = segments.split_first() else {
@@ -62,11 +62,11 @@ impl<'a, Take: FnMut(&[u8], &[u8])> Walk<'a, Take> {
         match first {
             IndexSegment::Name(name) => {
                 if let Some(member) = value.member(name) {
-                    self.within(PathStep::Name(name), |walk| walk.follow(rest, member));
+                    self.within(IndexStep::Name(name), |walk| walk.follow(rest, member));
                 }
             }
             IndexSegment::Elements if value.kind() == Kind::Array => {
-                self.within(PathStep::Elements, |walk| {
+                self.within(IndexStep::Elements, |walk| {
                     value.elements().for_each(|element| walk.follow(rest, element));
                 });
             }
@@ -88,11 +88,11 @@ impl<'a, Take: FnMut(&[u8], &[u8])> Walk<'a, Take> {
                 }
                 for (name, member) in value.members() {
                     if !(is_geometry && name == COORDINATES) {
-                        self.within(PathStep::Name(name), |walk| walk.arrive(member, levels_left));
+                        self.within(IndexStep::Name(name), |walk| walk.arrive(member, levels_left));
                     }
                 }
             }
-            Kind::Array if is_below => self.within(PathStep::Elements, |walk| {
+            Kind::Array if is_below => self.within(IndexStep::Elements, |walk| {
                 value.elements().for_each(|element| walk.arrive(element, levels_left));
             }),
             Kind::Array
@@ -110,7 +110,7 @@ impl<'a, Take: FnMut(&[u8], &[u8])> Walk<'a, Take> {
         }
     }
 
-    fn within(&mut self, step: PathStep<'a>, visit: impl FnOnce(&mut Self)) {
+    fn within(&mut self, step: IndexStep<'a>, visit: impl FnOnce(&mut Self)) {
         self.steps.push(step);
         visit(self);
         self.steps.pop();
@@ -192,7 +192,7 @@ mod tests {
 
     fn spatial_path(names: &[&'static str]) -> IndexPath {
         let step =
-            |name: &&'static str| if *name == "[]" { PathStep::Elements } else { PathStep::Name(name) };
+            |name: &&'static str| if *name == "[]" { IndexStep::Elements } else { IndexStep::Name(name) };
         IndexPath::spatial(names.iter().map(step))
     }
 

@@ -7,13 +7,14 @@ use crate::index::jobs::delete_rows;
 use crate::index::rules::Rules;
 use crate::index::terms::DocumentVersion;
 use crate::index::{
-    Coverage, Detail, IndexMemory, IndexOptions, IndexPath, IndexReader, Lookup, PathStep, ValueTest, Verdict,
+    Coverage, Detail, IndexMemory, IndexOptions, IndexPath, IndexReader, IndexStep, Lookup, ValueTest,
+    Verdict,
 };
 use crate::keyspace::{PartitionId, SPACES};
 use crate::metrics::PartitionMetrics;
 use bytes::Bytes;
 use kv::{CommitMode, Direction, Durability, Store};
-use model::policy::{CompositeIndex, CompositePath, IndexPath as PolicyPath, IndexedPath, IndexingPolicy};
+use model::policy::{CompositeIndex, CompositePath, IndexedPath, IndexingPolicy, PolicyPath};
 use model::{ContainerNumber, DocumentNumber, EffectiveKey, EffectiveRange, Lsn, PartitionOrdinal};
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -220,7 +221,7 @@ struct Case {
 }
 
 fn index_path(steps: &Steps) -> IndexPath {
-    IndexPath::property(steps.iter().map(|step| step.as_deref().map_or(PathStep::Elements, PathStep::Name)))
+    IndexPath::property(steps.iter().map(|step| step.as_deref().map_or(IndexStep::Elements, IndexStep::Name)))
 }
 
 fn number(counter: u64) -> DocumentNumber {
@@ -231,7 +232,7 @@ impl Case {
     async fn new(seed: u64) -> Case {
         let mut random = Random(seed);
         let (policy, indexing) = NaivePolicy::random(&mut random);
-        let rules = Arc::new(Rules::of(&indexing, &[], |_| None));
+        let rules = Arc::new(Rules::of(&indexing, (&[], &[]), |_| None));
         let options = IndexOptions {
             inline_documents_max: 10 + random.below(60),
             flush_documents: 20 + random.below(60),
@@ -529,7 +530,7 @@ impl Case {
             let path = IndexPath::composite(
                 members
                     .iter()
-                    .map(|(name, descending)| (IndexPath::property([PathStep::Name(name)]), *descending)),
+                    .map(|(name, descending)| (IndexPath::property([IndexStep::Name(name)]), *descending)),
             );
             let reader = self.reader().await;
             assert_eq!(reader.covers(&path), Coverage::Whole);

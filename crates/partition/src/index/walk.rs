@@ -9,7 +9,7 @@ use crate::index::path::IndexPath;
 use crate::index::piece::{Piece, RunPiece, SegmentPiece};
 use crate::index::ranks::Posting;
 use crate::index::reader::{IndexReader, report_damage};
-use crate::index::run_cursor::{RunCursor, Source, TermFilter};
+use crate::index::run_cursor::{RunCursor, RunSource, TermFilter};
 use crate::index::segment::head;
 use crate::index::universe::Universe;
 use kv::Direction;
@@ -42,13 +42,13 @@ pub struct WalkStep {
 
 /// The remaining terms of one piece.
 struct PieceCursor {
-    terms: Terms,
+    terms: WalkTerms,
     within: Option<Arc<RoaringBitmap>>,
     /// The first bytes of the next code after the common prefix; they decide most comparisons.
     head: u64,
 }
 
-enum Terms {
+enum WalkTerms {
     Segment { piece: SegmentPiece, terms: Range<usize> },
     Run { piece: RunPiece, terms: Box<RunTerms> },
 }
@@ -75,13 +75,13 @@ impl TermWalk {
             let terms = match piece {
                 Piece::Segment(piece) => {
                     let terms = piece.segment.find_range(path.code(), &range, &mut field);
-                    Terms::Segment { piece: piece.clone(), terms }
+                    WalkTerms::Segment { piece: piece.clone(), terms }
                 }
                 Piece::Run(piece) => {
                     let source = &reader.source();
                     let terms =
                         RunTerms::new(source, piece, direction, &path, &range, within.as_ref()).await?;
-                    Terms::Run { piece: piece.clone(), terms: Box::new(terms) }
+                    WalkTerms::Run { piece: piece.clone(), terms: Box::new(terms) }
                 }
             };
             let mut cursor = PieceCursor { terms, within, head: 0 };
@@ -201,8 +201,8 @@ fn next_code(cursors: &[PieceCursor], path: &IndexPath, direction: Direction) ->
 impl PieceCursor {
     fn is_at_end(&self) -> bool {
         match &self.terms {
-            Terms::Segment { terms, .. } => terms.is_empty(),
-            Terms::Run { terms, .. } => terms.entry.is_none(),
+            WalkTerms::Segment { terms, .. } => terms.is_empty(),
+            WalkTerms::Run { terms, .. } => terms.entry.is_none(),
         }
     }
 
@@ -219,7 +219,7 @@ impl PieceCursor {
     /// Skips a bounded number of terms of a segment that have no wanted documents. Those of a run are left out when
     /// they are read.
     fn skip_unwanted(&mut self, direction: Direction) {
-        let (Terms::Segment { piece, terms }, Some(within)) = (&mut self.terms, &self.within) else {
+        let (WalkTerms::Segment { piece, terms }, Some(within)) = (&mut self.terms, &self.within) else {
             return;
         };
         for _ in 0..PASSED_AT_A_TIME {
@@ -237,10 +237,10 @@ impl PieceCursor {
     /// The code of the next term.
     fn code(&self, path: &IndexPath, direction: Direction) -> Option<&[u8]> {
         match &self.terms {
-            Terms::Segment { piece, terms } => {
+            WalkTerms::Segment { piece, terms } => {
                 next_term(terms, direction).map(|term| piece.segment.code(term))
             }
-            Terms::Run { terms, .. } => terms.entry.as_ref().map(|entry| &entry.key[path.code().len()..]),
+            WalkTerms::Run { terms, .. } => terms.entry.as_ref().map(|entry| &entry.key[path.code().len()..]),
         }
     }
 
@@ -248,7 +248,7 @@ impl PieceCursor {
     async fn take(&mut self, direction: Direction, numbers: &mut Vec<DocumentNumber>) -> Result<(), Fault> {
         let within = self.within.as_deref();
         match &mut self.terms {
-            Terms::Segment { piece, terms } => {
+            WalkTerms::Segment { piece, terms } => {
                 let Some(term) = next_term(terms, direction) else { return Ok(()) };
                 let posting = piece.segment.posting(term);
                 take_posting(
@@ -260,7 +260,7 @@ impl PieceCursor {
                 );
                 pass_term(terms, direction);
             }
-            Terms::Run { piece, terms } => {
+            WalkTerms::Run { piece, terms } => {
                 if let Some((_, posting)) = terms.next().await? {
                     take_posting(
                         &posting,
@@ -284,14 +284,14 @@ impl PieceCursor {
     ) -> Result<(), Fault> {
         let within = self.within.as_deref();
         match &mut self.terms {
-            Terms::Segment { piece, terms } => {
+            WalkTerms::Segment { piece, terms } => {
                 let Some(term) = next_term(terms, direction) else { return Ok(()) };
                 let live =
                     Live { universe: Universe::Listed(piece.segment.numbers()), dead: &piece.dead, within };
                 counted.add(&piece.segment.posting(term), &live, detail);
                 pass_term(terms, direction);
             }
-            Terms::Run { piece, terms } => {
+            WalkTerms::Run { piece, terms } => {
                 let live = Live { universe: Universe::Packed(&piece.run.numbers), dead: &piece.dead, within };
                 if detail == Detail::Count && live.is_everything() {
                     counted.count += terms.pass().await?;
@@ -344,7 +344,7 @@ pub(crate) struct RunTerms {
 impl RunTerms {
     /// Terms without a document of `within` may be left out.
     pub(crate) async fn new(
-        source: &Source,
+        source: &RunSource,
         piece: &RunPiece,
         direction: Direction,
         path: &IndexPath,

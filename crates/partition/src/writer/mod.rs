@@ -25,7 +25,7 @@ use crate::partition::{Executed, IdleClose, PartitionEnvironment, PartitionSpec,
 use crate::published::Published;
 use crate::record::Record;
 use crate::shape::CurrentShape;
-use crate::staging::{Context, TRANSACTION_BYTES_MAX};
+use crate::staging::{StagingContext, TRANSACTION_BYTES_MAX};
 use crate::state::{BatchNumber, Rows, WriterState};
 use crate::verdicts::{Decided, answer, full_fault, is_shrinking};
 use arc_swap::ArcSwap;
@@ -347,7 +347,7 @@ impl Writer {
                     // Loaded for each transaction: after a replaced definition was acknowledged, the old one must not
                     // be used.
                     let shape = Arc::clone(&self.shape.load());
-                    let context = Context {
+                    let context = StagingContext {
                         partition: self.id,
                         shape: &shape,
                         now,

@@ -2,7 +2,7 @@
 
 use crate::TestClock;
 use kv::{
-    Batch, CommitMode, Direction, Durability, FaultKind, FaultScript, KeyRange, ScanLimit, Space,
+    Batch, CommitMode, Direction, Durability, FaultScript, InjectedFault, KeyRange, ScanLimit, Space,
     StorageCall, Store,
 };
 use model::policy::{CompositeIndex, IndexingPolicy};
@@ -10,13 +10,15 @@ use model::{
     ContainerDefinition, ContainerDraft, ContainerNumber, EffectiveRange, Fault, PartitionKeyDefinition,
     PartitionKeyKind, PartitionOrdinal,
 };
-use partition::index::{Coverage, IndexMemory, IndexOptions, IndexPath, Lookup, PathStep};
+use partition::index::{Coverage, IndexMemory, IndexOptions, IndexPath, IndexStep, Lookup};
 use partition::keyspace::{INDEX, META, PartitionId, RECORDS, SPACES};
 use partition::{
     ContainerShape, CurrentShape, PartitionEnvironment, PartitionMetrics, PartitionSpec, PhysicalPartition,
     RecordCache, STEPS_MAX, new_partition_rows,
 };
-use plan::{Condition, Item, LogicalKey, Mutation, Operation, Returned, StepFault, Target, Transaction};
+use plan::{
+    Condition, DocumentOperation, Item, LogicalKey, Mutation, Returned, StepFault, Target, Transaction,
+};
 use serde_json::json;
 use std::sync::Arc;
 use value::Document;
@@ -116,7 +118,7 @@ impl IndexFixture {
     async fn run(&self, mutation: Mutation) -> Result<(), StepFault> {
         let transaction = Transaction {
             key: self.key.clone(),
-            operations: vec![Operation::Write(mutation)],
+            operations: vec![DocumentOperation::Write(mutation)],
             returned: Returned::All,
         };
         self.partition.execute(transaction).await.map(drop)
@@ -167,7 +169,7 @@ impl IndexFixture {
     async fn count(&self, name: &str, value: i64) -> Result<u64, Fault> {
         let mut code = Vec::new();
         value::encode_key_value(&value::Value::Int64(value), &mut code);
-        let path = IndexPath::property([PathStep::Name(name)]);
+        let path = IndexPath::property([IndexStep::Name(name)]);
         let view = self.partition.view().await.unwrap();
         let lookup = Lookup::Term { path, code };
         Ok(view.index().unwrap().documents(&lookup).await?.count())
@@ -238,8 +240,8 @@ async fn the_old_index_serves_while_one_for_a_new_policy_is_built() {
     }
     fixture.wait_until_stable().await;
     assert_eq!(fixture.partition.index_progress(), 100);
-    let odd = IndexPath::property([PathStep::Name("odd")]);
-    let version = IndexPath::property([PathStep::Name("v")]);
+    let odd = IndexPath::property([IndexStep::Name("odd")]);
+    let version = IndexPath::property([IndexStep::Name("v")]);
     fixture.replace_policy(&with_order(policy(&["/odd/?"], &["/*"])));
     assert!(fixture.partition.index_progress() < 100);
     fixture.partition.reshape();
@@ -279,7 +281,7 @@ async fn the_index_of_an_older_policy_serves_after_a_restart_until_the_new_one_i
         fixture.put(id, id % 7).await.unwrap();
     }
     fixture.wait_until_stable().await;
-    let version = IndexPath::property([PathStep::Name("v")]);
+    let version = IndexPath::property([IndexStep::Name("v")]);
     let policies = [
         policy(&["/odd/?"], &["/*"]),
         with_order(policy(&["/v/?", "/tags/*"], &["/*"])),
@@ -413,7 +415,7 @@ async fn damage_to_the_old_index_does_not_restart_the_build() {
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_fails_anywhere_leaves_the_index_right() {
-    for kind in [FaultKind::Fail, FaultKind::FailSync, FaultKind::Tear { survive: 1 }] {
+    for kind in [InjectedFault::Fail, InjectedFault::FailSync, InjectedFault::Tear { survive: 1 }] {
         for call in (1..400).step_by(41) {
             let script = FaultScript::seeded(call);
             let store = Store::faulty(Store::memory(&SPACES, CommitMode::Inline), script.clone());
@@ -554,7 +556,7 @@ async fn a_large_transaction_is_found_again_after_a_restart() {
     let upsert = |id: usize| {
         let text = format!(r#"{{"id":"{id}","pk":"a","v":1}}"#);
         let item = Item::new(Document::from_json(text.as_bytes()).unwrap()).unwrap();
-        Operation::Write(Mutation::Upsert { item, condition: Condition::None })
+        DocumentOperation::Write(Mutation::Upsert { item, condition: Condition::None })
     };
     let operations = (0..COUNT).map(upsert).collect();
     let transaction = Transaction { key: fixture.key.clone(), operations, returned: Returned::Reads };

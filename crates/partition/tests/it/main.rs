@@ -22,7 +22,8 @@ use partition::{
     PartitionMetrics, PartitionSpec, PhysicalPartition, RecordCache, audit, new_partition_rows,
 };
 use plan::{
-    Condition, Item, LogicalKey, Mutation, Operation, Outcome, Returned, StepFault, Target, Transaction,
+    Condition, DocumentOperation, Item, LogicalKey, Mutation, Outcome, Returned, StepFault, Target,
+    Transaction,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -106,7 +107,7 @@ impl Fixture {
     }
 
     async fn try_run(&self, key: &LogicalKey, mutations: Vec<Mutation>) -> Result<Lsn, StepFault> {
-        let operations = mutations.into_iter().map(Operation::Write).collect();
+        let operations = mutations.into_iter().map(DocumentOperation::Write).collect();
         let transaction = Transaction { key: key.clone(), operations, returned: Returned::Reads };
         self.partition.execute(transaction).await.map(|executed| executed.lsn)
     }
@@ -215,7 +216,7 @@ async fn a_transaction_has_one_lsn_and_its_changes_have_positions() {
 #[tokio::test]
 async fn versions_of_a_transaction_have_stamps_and_times_of_their_own() {
     let fixture = Fixture::new().await;
-    let operations = ["1", "2", "1"].map(upsert).map(Operation::Write).into();
+    let operations = ["1", "2", "1"].map(upsert).map(DocumentOperation::Write).into();
     let transaction = Transaction { key: fixture.key.clone(), operations, returned: Returned::All };
     let executed = fixture.partition.execute(transaction).await.unwrap();
     let stored: Vec<_> = executed

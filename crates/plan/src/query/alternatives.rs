@@ -26,12 +26,12 @@ struct Sorted {
     /// The expression that the members compare; `None` if they are constants themselves.
     key: Option<Expression>,
     /// The members by their constants.
-    places: Box<[Place]>,
+    positions: Box<[ConstantPosition]>,
 }
 
 /// The position of a constant.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct ConstantPosition {
     member: usize,
     /// Index in the AND of the member; `None` if the member is not an AND.
     part: Option<usize>,
@@ -52,16 +52,16 @@ impl Alternatives {
 
     /// The members whose constant compares as equal to a value; all members if they are not sorted.
     pub fn picked<'a>(&'a self, value: ValueRef<'_>) -> impl Iterator<Item = &'a Expression> {
-        let (sorted, few): (&[Place], &[Expression]) = match self.sorted() {
-            Some(sorted) => (&sorted.places, &[]),
+        let (sorted, few): (&[ConstantPosition], &[Expression]) = match self.sorted() {
+            Some(sorted) => (&sorted.positions, &[]),
             None => (&[], &self.members),
         };
-        let order = |place: &Place| {
-            self.constant(*place).map_or(Ordering::Less, |constant| compare(constant.as_ref(), value))
+        let order = |position: &ConstantPosition| {
+            self.constant(*position).map_or(Ordering::Less, |constant| compare(constant.as_ref(), value))
         };
-        let first = sorted.partition_point(|place| order(place).is_lt());
-        let last = first + sorted[first..].partition_point(|place| order(place).is_eq());
-        sorted[first..last].iter().filter_map(|place| self.members.get(place.member)).chain(few)
+        let first = sorted.partition_point(|position| order(position).is_lt());
+        let last = first + sorted[first..].partition_point(|position| order(position).is_eq());
+        sorted[first..last].iter().filter_map(|position| self.members.get(position.member)).chain(few)
     }
 
     /// The members, mutable.
@@ -79,8 +79,8 @@ impl Alternatives {
 
     fn sort(&self) -> Option<Sorted> {
         if self.members.iter().all(|member| matches!(member, Expression::Constant(_))) {
-            let places = (0..self.members.len()).map(|member| Place { member, part: None });
-            return Some(Sorted { key: None, places: self.by_constant(places.collect()) });
+            let positions = (0..self.members.len()).map(|member| ConstantPosition { member, part: None });
+            return Some(Sorted { key: None, positions: self.by_constant(positions.collect()) });
         }
         if !self.members.iter().flat_map(parts).all(is_plain_comparison) {
             return None;
@@ -88,23 +88,23 @@ impl Alternatives {
         // Of several keys, take the one that distinguishes most members.
         let keys = parts(self.members.first()?).iter().filter_map(equality).map(|(key, _)| key);
         let sorted = keys.filter_map(|key| {
-            let places: Option<Vec<Place>> =
-                (0..self.members.len()).map(|member| self.place(member, key)).collect();
-            let places = self.by_constant(places?);
-            let is_other = |pair: &&[Place]| self.order(pair[0], pair[1]).is_ne();
-            let different = places.windows(2).filter(is_other).count();
-            Some((different, Sorted { key: Some(key.clone()), places }))
+            let positions: Option<Vec<ConstantPosition>> =
+                (0..self.members.len()).map(|member| self.position(member, key)).collect();
+            let positions = self.by_constant(positions?);
+            let is_other = |pair: &&[ConstantPosition]| self.order(pair[0], pair[1]).is_ne();
+            let different = positions.windows(2).filter(is_other).count();
+            Some((different, Sorted { key: Some(key.clone()), positions }))
         });
         let (different, sorted) = sorted.max_by_key(|(different, _)| *different)?;
         (different > 0).then_some(sorted)
     }
 
-    fn by_constant(&self, mut places: Vec<Place>) -> Box<[Place]> {
-        places.sort_by(|one, other| self.order(*one, *other));
-        places.into()
+    fn by_constant(&self, mut positions: Vec<ConstantPosition>) -> Box<[ConstantPosition]> {
+        positions.sort_by(|one, other| self.order(*one, *other));
+        positions.into()
     }
 
-    fn order(&self, one: Place, other: Place) -> Ordering {
+    fn order(&self, one: ConstantPosition, other: ConstantPosition) -> Ordering {
         match (self.constant(one), self.constant(other)) {
             (Some(one), Some(other)) => compare(one.as_ref(), other.as_ref()),
             (one, other) => one.is_some().cmp(&other.is_some()),
@@ -112,19 +112,19 @@ impl Alternatives {
     }
 
     /// The position where a member compares `key` with a constant.
-    fn place(&self, member: usize, key: &Expression) -> Option<Place> {
+    fn position(&self, member: usize, key: &Expression) -> Option<ConstantPosition> {
         let expression = self.members.get(member)?;
         let is_key = |part: &Expression| equality(part).is_some_and(|(compared, _)| compared == key);
         let part = parts(expression).iter().position(is_key)?;
-        Some(Place { member, part: matches!(expression, Expression::And(_)).then_some(part) })
+        Some(ConstantPosition { member, part: matches!(expression, Expression::And(_)).then_some(part) })
     }
 
-    fn constant(&self, place: Place) -> Option<&Value> {
-        let member = self.members.get(place.member)?;
+    fn constant(&self, position: ConstantPosition) -> Option<&Value> {
+        let member = self.members.get(position.member)?;
         if let Expression::Constant(constant) = member {
             return Some(constant);
         }
-        let part = match place.part {
+        let part = match position.part {
             Some(part) => parts(member).get(part)?,
             None => member,
         };
@@ -146,21 +146,21 @@ fn equality(part: &Expression) -> Option<(&Expression, &Value)> {
         return None;
     };
     if let (key, Expression::Constant(constant)) = (&**left, &**right) {
-        return is_place(key).then_some((key, constant));
+        return is_path(key).then_some((key, constant));
     }
     if let (Expression::Constant(constant), key) = (&**left, &**right) {
-        return is_place(key).then_some((key, constant));
+        return is_path(key).then_some((key, constant));
     }
     None
 }
 
 /// Whether this compares paths and constants, and so never fails: skipping it has no visible effect.
 fn is_plain_comparison(part: &Expression) -> bool {
-    let is_plain = |side: &Expression| matches!(side, Expression::Constant(_)) || is_place(side);
+    let is_plain = |side: &Expression| matches!(side, Expression::Constant(_)) || is_path(side);
     matches!(part, Expression::Binary(_, left, right) if is_plain(left) && is_plain(right))
 }
 
-fn is_place(expression: &Expression) -> bool {
+fn is_path(expression: &Expression) -> bool {
     let mut base = expression;
     while let Expression::Member(inner, _) = base {
         base = inner;
@@ -217,16 +217,12 @@ mod tests {
     use super::*;
     use crate::query::SlotId;
 
-    fn place(name: &str) -> Expression {
+    fn path(name: &str) -> Expression {
         Expression::path(SlotId(0), [name.to_owned()])
     }
 
     fn equals(name: &str, value: Value) -> Expression {
-        Expression::Binary(
-            BinaryOperator::Equal,
-            Box::new(place(name)),
-            Box::new(Expression::Constant(value)),
-        )
+        Expression::Binary(BinaryOperator::Equal, Box::new(path(name)), Box::new(Expression::Constant(value)))
     }
 
     fn picked(alternatives: &Alternatives, value: Value) -> Vec<usize> {
@@ -256,7 +252,7 @@ mod tests {
             Expression::And(vec![equals("pk", Value::from("same")), equals("id", Value::Int64(number % 10))])
         };
         let mut chain: Alternatives = (0..20).map(pair).collect();
-        assert_eq!(chain.key(), Some(&place("id")));
+        assert_eq!(chain.key(), Some(&path("id")));
         assert_eq!(picked(&chain, Value::Int64(4)), [4, 14]);
         // Changed members are sorted again.
         chain.members_mut()[0] = equals("id", Value::Int64(4));

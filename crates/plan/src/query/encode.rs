@@ -1,4 +1,5 @@
-//! The binary encoding of a query, hashed to distinguish queries: in continuations and index fingerprints.
+//! The binary encoding of a query, or of its order alone, hashed to distinguish queries: in continuations and index
+//! fingerprints.
 //!
 //! Equal queries have equal bytes and different queries different bytes, independent of any text form. Enums have tags
 //! that never change; functions and aggregates are encoded by the names that clients use. The bytes are never decoded.
@@ -19,6 +20,27 @@ impl Query {
         self.order.encode(out);
         self.projection.encode(out);
         out.flag(self.distinct);
+        out.number(self.offset);
+        out.option(self.limit, Encoder::number);
+    }
+}
+
+impl Query {
+    /// Appends the encoding of everything that determines the position of a result among the others: sources, order,
+    /// groups, distinct results, and the number of results that are skipped and returned. The filter decides only which
+    /// of them there are, unless results are ranked; the projection only how they look, unless they are distinct.
+    pub fn encode_order(&self, out: &mut Encoder) {
+        out.list(&self.sources, |out, source| source.encode(out));
+        self.order.encode(out);
+        let is_ranked = matches!(self.order, Order::Rank(_));
+        let is_ordered = is_ranked || matches!(self.order, Order::Keys(_));
+        out.option(self.grouping.as_ref(), |out, grouping| match is_ordered || self.distinct {
+            // The order and distinct results refer to aggregates.
+            true => grouping.encode(out),
+            false => list(out, &grouping.keys),
+        });
+        out.option(self.filter.as_ref().filter(|_| is_ranked), |out, filter| filter.encode(out));
+        out.option(self.distinct.then_some(&self.projection), |out, projection| projection.encode(out));
         out.number(self.offset);
         out.option(self.limit, Encoder::number);
     }

@@ -214,7 +214,7 @@ impl Function {
     }
 
     /// Whether its value depends on the time that is fixed for a query.
-    pub fn tells_fixed_time(self) -> bool {
+    pub fn depends_on_query_time(self) -> bool {
         matches!(
             self,
             Function::GetCurrentDateTimeStatic
@@ -226,7 +226,7 @@ impl Function {
     }
 
     /// Whether it may return another value for the same arguments.
-    pub fn is_fickle(self) -> bool {
+    pub fn is_volatile(self) -> bool {
         matches!(
             self,
             Function::Rand

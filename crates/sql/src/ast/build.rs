@@ -1,16 +1,16 @@
 //! Constructors for trees that are built by programs, such as rewritten queries.
 
 use super::{
-    Collection, Count, CountValue, Expression, ExpressionKind, From, Number, Query, Select, SelectItem,
-    SelectList, Source,
+    Collection, Count, CountValue, Expression, ExpressionKind, From, NumberLiteral, Query, Select,
+    SelectItem, SelectList, Source,
 };
-use crate::Place;
+use crate::Span;
 use plan::query::UnaryOperator;
 
 impl Expression {
-    /// An expression without a place in a text.
+    /// An expression without a span in a text.
     pub fn new(kind: ExpressionKind) -> Expression {
-        Expression { kind, place: Place::default() }
+        Expression { kind, span: Span::default() }
     }
 
     /// The name of a source.
@@ -26,8 +26,8 @@ impl Expression {
     /// An integer. A negative one is a sign and a number, as in a parsed text.
     pub fn integer(integer: i64) -> Expression {
         let size = match i64::try_from(integer.unsigned_abs()) {
-            Ok(size) => Number::Integer(size),
-            Err(_) => Number::Double(-(i64::MIN as f64)),
+            Ok(size) => NumberLiteral::Integer(size),
+            Err(_) => NumberLiteral::Unsigned(integer.unsigned_abs()),
         };
         let number = Expression::new(ExpressionKind::Number(size));
         match integer < 0 {
@@ -88,19 +88,19 @@ impl SelectItem {
 impl Count {
     /// A constant count.
     pub fn of(count: u32) -> Count {
-        let value = CountValue::Number(Number::Integer(i64::from(count)));
-        Count { value, place: Place::default() }
+        let value = CountValue::Number(NumberLiteral::Integer(i64::from(count)));
+        Count { value, span: Span::default() }
     }
 }
 
 impl Query {
     /// `SELECT …` over one source, the container, named `alias`.
     pub fn over_container(alias: impl Into<String>, list: SelectList) -> Query {
-        let place = Place::default();
-        let collection = Collection::Path { root: alias.into(), steps: Vec::new(), place };
-        let source = Source { collection, alias: None, elements: false, place };
+        let span = Span::default();
+        let collection = Collection::Path { root: alias.into(), steps: Vec::new(), span };
+        let source = Source { collection, alias: None, elements: false, span };
         Query {
-            select: Select { distinct: false, top: None, list, place },
+            select: Select { distinct: false, top: None, list, span },
             from: Some(From { sources: vec![source] }),
             filter: None,
             group_by: Vec::new(),

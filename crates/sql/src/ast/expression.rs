@@ -1,23 +1,25 @@
 //! Expressions as written. Chains of AND, OR and `||` and lists of IN are flat.
 
 use super::Query;
-use crate::Place;
+use crate::Span;
 use plan::query::{BinaryOperator, SubqueryKind, UnaryOperator};
 
-/// An expression and its place in the text.
+/// An expression and its span in the text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
     /// The kind, with its operands.
     pub kind: ExpressionKind,
-    /// Its place in the text.
-    pub place: Place,
+    /// Its span in the text.
+    pub span: Span,
 }
 
 /// A number; integers are exact up to 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(missing_docs)] // named after what they hold
-pub enum Number {
+pub enum NumberLiteral {
     Integer(i64),
+    /// Above the largest signed integer.
+    Unsigned(u64),
     Double(f64),
 }
 
@@ -31,7 +33,7 @@ pub enum ExpressionKind {
     /// `true` or `false`
     Boolean(bool),
     /// A number, never negative in a parsed tree.
-    Number(Number),
+    Number(NumberLiteral),
     /// A string.
     String(String),
     /// `@name`; the name includes the `@`.

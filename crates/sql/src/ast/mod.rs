@@ -1,14 +1,14 @@
 //! The syntax tree: the query as written; names and parameters are not resolved.
 //!
 //! Brackets, the two notations of a member and the letter case of keywords and built-in functions are not preserved.
-//! Trees compare by meaning; see [`Place`].
+//! Trees compare by meaning; see [`Span`].
 
 mod build;
 mod expression;
 
-pub use expression::{Expression, ExpressionKind, Number};
+pub use expression::{Expression, ExpressionKind, NumberLiteral};
 
-use crate::Place;
+use crate::Span;
 
 /// A query or subquery.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,15 +36,15 @@ pub struct Select {
     pub top: Option<Count>,
     /// The select list.
     pub list: SelectList,
-    /// The place of the whole clause.
-    pub place: Place,
+    /// The span of the whole clause.
+    pub span: Span,
 }
 
 /// The select list of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SelectList {
     /// `*`
-    Star(Place),
+    Star(Span),
     /// `VALUE expression`
     Value(Expression),
     /// `expression [AS alias], …`, at least one.
@@ -65,15 +65,15 @@ pub struct SelectItem {
 pub struct Count {
     /// The count.
     pub value: CountValue,
-    /// Its place in the text.
-    pub place: Place,
+    /// Its span in the text.
+    pub span: Span,
 }
 
 /// A count as written.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CountValue {
     /// A number.
-    Number(Number),
+    Number(NumberLiteral),
     /// A parameter; the name includes the `@`.
     Parameter(String),
 }
@@ -94,8 +94,8 @@ pub struct Source {
     pub alias: Option<String>,
     /// Whether its elements are the rows: `alias IN collection`.
     pub elements: bool,
-    /// The place of its name, or of the whole source.
-    pub place: Place,
+    /// The span of its name, or of the whole source.
+    pub span: Span,
 }
 
 /// What the rows of a source come from.
@@ -107,8 +107,8 @@ pub enum Collection {
         root: String,
         /// Steps below it.
         steps: Vec<Step>,
-        /// The place of the name.
-        place: Place,
+        /// The span of the name.
+        span: Span,
     },
     /// The results of a subquery.
     Subquery(Box<Query>),

@@ -4,7 +4,7 @@ use super::Lowering;
 use super::group::aggregate_kind;
 use super::scope::Clause;
 use crate::ast;
-use crate::fault::{ArgumentRange, FaultKind, Limit, Place};
+use crate::fault::{ArgumentRange, FaultKind, Limit, Span};
 use crate::limits::USER_CALLS_MAX;
 use plan::query::{AggregateKind, Expression, Function};
 use value::Value;
@@ -30,16 +30,16 @@ impl<'query> Lowering<'query> {
         &mut self,
         name: &str,
         arguments: &'query [ast::Expression],
-        place: Place,
+        span: Span,
     ) -> Expression {
         if let Some(kind) = aggregate_kind(name) {
             return match arguments {
-                [argument] => self.aggregate(kind, argument, place),
+                [argument] => self.aggregate(kind, argument, span),
                 _ => {
                     let name = name.to_owned();
                     self.fault(
                         FaultKind::ArgumentCount { name, range: ArgumentRange { min: 1, max: Some(1) } },
-                        place,
+                        span,
                     );
                     Expression::Undefined
                 }
@@ -48,7 +48,7 @@ impl<'query> Lowering<'query> {
         let Some(function) = Function::find(name) else {
             if self.has_room() {
                 let fault = FaultKind::UnknownFunction { name: name.to_owned(), suggestion: nearest(name) };
-                self.fault(fault, name_place(name, place));
+                self.fault(fault, name_span(name, span));
             }
             return Expression::Undefined;
         };
@@ -56,23 +56,23 @@ impl<'query> Lowering<'query> {
         let range = ArgumentRange { min: signature.arguments_min, max: signature.arguments_max };
         if arguments.len() < range.min || range.max.is_some_and(|max| arguments.len() > max) {
             let name = signature.name.to_owned();
-            self.fault(FaultKind::ArgumentCount { name, range }, place);
+            self.fault(FaultKind::ArgumentCount { name, range }, span);
             return Expression::Undefined;
         }
-        self.refuse_misplaced_score(function, place);
+        self.refuse_misplaced_score(function, span);
         let arguments = self.all(arguments);
-        self.refuse_search_list_size(function, &arguments, place);
+        self.refuse_search_list_size(function, &arguments, span);
         Expression::Call(function, arguments)
     }
 
-    fn refuse_misplaced_score(&mut self, function: Function, place: Place) {
+    fn refuse_misplaced_score(&mut self, function: Function, span: Span) {
         let is_score = matches!(function, Function::FullTextScore | Function::Rrf);
         if is_score && self.frame().clause != Clause::Rank {
-            self.fault(FaultKind::MisplacedScore { name: function.signature().name }, place);
+            self.fault(FaultKind::MisplacedScore { name: function.signature().name }, span);
         }
     }
 
-    fn refuse_search_list_size(&mut self, function: Function, arguments: &[Expression], place: Place) {
+    fn refuse_search_list_size(&mut self, function: Function, arguments: &[Expression], span: Span) {
         let options = match (function, arguments.get(3)) {
             (Function::VectorDistance, Some(Expression::Constant(options))) => options,
             _ => return,
@@ -80,7 +80,7 @@ impl<'query> Lowering<'query> {
         if let Some(size) = options.member("searchListSizeMultiplier")
             && !is_search_list_size(size)
         {
-            self.fault(FaultKind::SearchListSize, place);
+            self.fault(FaultKind::SearchListSize, span);
         }
     }
 
@@ -89,11 +89,11 @@ impl<'query> Lowering<'query> {
         &mut self,
         name: &str,
         arguments: &'query [ast::Expression],
-        place: Place,
+        span: Span,
     ) -> Expression {
         self.user_calls += 1;
         if self.user_calls == USER_CALLS_MAX + 1 {
-            self.fault(FaultKind::Limit { limit: Limit::UserCalls }, place);
+            self.fault(FaultKind::Limit { limit: Limit::UserCalls }, span);
         }
         Expression::UserCall(name.to_owned(), self.all(arguments))
     }
@@ -108,10 +108,10 @@ fn is_search_list_size(size: &Value) -> bool {
     !is_fraction && is_at_least(range.start()) && is_at_most(range.end())
 }
 
-/// The place of the name: a call starts with it.
-fn name_place(name: &str, call: Place) -> Place {
+/// The span of the name: a call starts with it.
+fn name_span(name: &str, call: Span) -> Span {
     let length = u32::try_from(name.len()).unwrap_or(u32::MAX);
-    Place { start: call.start, end: call.start.saturating_add(length) }
+    Span { start: call.start, end: call.start.saturating_add(length) }
 }
 
 /// The most similar known name, if any is similar enough.

@@ -3,7 +3,7 @@
 //! A query vector is an array of a thousand numbers; it becomes one value here, once.
 
 use plan::query::{Expression, UnaryOperator};
-use value::Value;
+use value::{Decimal128, Value};
 
 /// A unary operator; the sign of a number becomes part of it.
 pub(super) fn unary(operator: UnaryOperator, operand: Expression) -> Expression {
@@ -13,8 +13,14 @@ pub(super) fn unary(operator: UnaryOperator, operand: Expression) -> Expression 
             integer.checked_neg().map(Value::Int64)
         }
         // The least integer is written as the negative of a number that does not fit into an i64.
-        (UnaryOperator::Minus, Expression::Constant(Value::Double(double))) if -double == i64::MIN as f64 => {
-            Some(Value::Int64(i64::MIN))
+        // Negative integers below the signed ones are doubles, as in JSON.
+        (UnaryOperator::Minus, Expression::Constant(Value::Decimal(unsigned))) => {
+            let negative = -unsigned.to_f64();
+            Some(if *unsigned == Decimal128::from_u64(i64::MIN.unsigned_abs()) {
+                Value::Int64(i64::MIN)
+            } else {
+                Value::Double(negative)
+            })
         }
         (UnaryOperator::Minus, Expression::Constant(Value::Double(double))) => Some(Value::Double(-double)),
         (UnaryOperator::Plus, Expression::Constant(number @ (Value::Int64(_) | Value::Double(_)))) => {

@@ -2,10 +2,10 @@
 
 use super::scope::Resolved;
 use super::{Lowering, Role, constant};
-use crate::ast::{self, ExpressionKind, Number};
-use crate::fault::{FaultKind, Place};
+use crate::ast::{self, ExpressionKind, NumberLiteral};
+use crate::fault::{FaultKind, Span};
 use plan::query::{Expression, LikePattern, SubqueryKind, UnaryOperator};
-use value::Value;
+use value::{Decimal128, Value};
 
 impl<'query> Lowering<'query> {
     /// Lowers an expression of the current clause.
@@ -19,7 +19,7 @@ impl<'query> Lowering<'query> {
             ExpressionKind::Boolean(boolean) => Expression::Constant(Value::Bool(*boolean)),
             ExpressionKind::Number(number) => Expression::Constant(number_value(*number)),
             ExpressionKind::String(string) => Expression::Constant(Value::String(string.clone())),
-            ExpressionKind::Parameter(name) => self.parameter(name, written.place),
+            ExpressionKind::Parameter(name) => self.parameter(name, written.span),
             ExpressionKind::Name(_) | ExpressionKind::Member(..) | ExpressionKind::Index(..) => {
                 self.reference(written, written)
             }
@@ -53,12 +53,12 @@ impl<'query> Lowering<'query> {
                 Expression::Coalesce(first, Box::new(self.expression(second)))
             }
             ExpressionKind::Conditional(parts) => Expression::Conditional(self.three(parts)),
-            ExpressionKind::Call(name, arguments) => self.call(name, arguments, written.place),
-            ExpressionKind::UserCall(name, arguments) => self.user_call(name, arguments, written.place),
+            ExpressionKind::Call(name, arguments) => self.call(name, arguments, written.span),
+            ExpressionKind::UserCall(name, arguments) => self.user_call(name, arguments, written.span),
             ExpressionKind::Subquery(kind, query) => self.subquery(*kind, query),
             ExpressionKind::Placeholder(name) => {
                 let near = format!("{{{name}}}");
-                self.fault(FaultKind::Syntax { near }, written.place);
+                self.fault(FaultKind::Syntax { near }, written.span);
                 Expression::Undefined
             }
         }
@@ -73,11 +73,11 @@ impl<'query> Lowering<'query> {
         Box::new([self.expression(first), self.expression(second), self.expression(third)])
     }
 
-    fn parameter(&mut self, name: &str, place: Place) -> Expression {
+    fn parameter(&mut self, name: &str, span: Span) -> Expression {
         match self.parameters.get(name) {
             Some(value) => Expression::Constant(value.clone()),
             None => {
-                self.fault(FaultKind::MissingParameter { name: name.to_owned() }, place);
+                self.fault(FaultKind::MissingParameter { name: name.to_owned() }, span);
                 Expression::Undefined
             }
         }
@@ -89,7 +89,7 @@ impl<'query> Lowering<'query> {
             if let Resolved::Slot(slot) = self.resolve(name) {
                 return Expression::Slot(slot);
             }
-            self.refuse_name(name, written.place, whole);
+            self.refuse_name(name, written.span, whole);
             Expression::Undefined
         } else if let ExpressionKind::Member(base, name) = &written.kind {
             Expression::Member(Box::new(self.base(base, whole)), name.clone())
@@ -119,10 +119,11 @@ impl<'query> Lowering<'query> {
     }
 }
 
-fn number_value(number: Number) -> Value {
+fn number_value(number: NumberLiteral) -> Value {
     match number {
-        Number::Integer(integer) => Value::Int64(integer),
-        Number::Double(double) => Value::Double(double),
+        NumberLiteral::Integer(integer) => Value::Int64(integer),
+        NumberLiteral::Unsigned(integer) => Value::Decimal(Decimal128::from_u64(integer)),
+        NumberLiteral::Double(double) => Value::Double(double),
     }
 }
 

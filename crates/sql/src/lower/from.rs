@@ -2,7 +2,7 @@
 
 use super::{Lowering, Role};
 use crate::ast::{self, Collection, Step};
-use crate::fault::{FaultKind, Place};
+use crate::fault::{FaultKind, Span};
 use crate::lower::scope::Resolved;
 use plan::query::{Expression, PathStep, Source};
 use value::Value;
@@ -18,7 +18,7 @@ impl<'query> Lowering<'query> {
             let name = name_of(source);
             if !self.frame().add(name) {
                 let name = name.unwrap_or_default().to_owned();
-                self.fault(FaultKind::DuplicateAlias { name }, source.place);
+                self.fault(FaultKind::DuplicateAlias { name }, source.span);
             }
         }
         sources
@@ -35,20 +35,20 @@ impl<'query> Lowering<'query> {
                 let path = steps.iter().map(path_step).collect();
                 if source.elements { Source::ContainerElements { path } } else { Source::Container { path } }
             }
-            Collection::Path { root, steps, place } => {
-                let base = self.source_root(root, *place);
+            Collection::Path { root, steps, span } => {
+                let base = self.source_root(root, *span);
                 let value = steps.iter().fold(base, follow);
                 if source.elements { Source::Elements(value) } else { Source::Value(value) }
             }
         }
     }
 
-    fn source_root(&mut self, name: &str, place: Place) -> Expression {
+    fn source_root(&mut self, name: &str, span: Span) -> Expression {
         match self.resolve(name) {
             Resolved::Slot(slot) => Expression::Slot(slot),
             Resolved::Grouped | Resolved::Unknown => {
-                let written = ast::Expression { kind: ast::ExpressionKind::Name(name.to_owned()), place };
-                self.refuse_name(name, place, &written);
+                let written = ast::Expression { kind: ast::ExpressionKind::Name(name.to_owned()), span };
+                self.refuse_name(name, span, &written);
                 Expression::Undefined
             }
         }

@@ -3,7 +3,7 @@
 use super::Lowering;
 use super::scope::Clause;
 use crate::ast::{self, ExpressionKind, SelectList};
-use crate::fault::{FaultKind, Limit, Place};
+use crate::fault::{FaultKind, Limit, Span};
 use crate::limits::AGGREGATES_MAX;
 use plan::query::{Aggregate, AggregateKind, Expression};
 
@@ -18,7 +18,7 @@ impl<'query> Lowering<'query> {
         self.frame().clause = Clause::GroupBy;
         for key in &query.group_by {
             if holds(key, &|kind| matches!(kind, ExpressionKind::Subquery(..))) {
-                self.fault(FaultKind::SubqueryInGroupBy, key.place);
+                self.fault(FaultKind::SubqueryInGroupBy, key.span);
             }
         }
         let keys: Vec<Expression> = query.group_by.iter().map(|key| self.expression(key)).collect();
@@ -40,7 +40,7 @@ impl<'query> Lowering<'query> {
         &mut self,
         kind: AggregateKind,
         argument: &'query ast::Expression,
-        place: Place,
+        span: Span,
     ) -> Expression {
         let misplaced = match self.frame().clause {
             Clause::Select => None,
@@ -51,11 +51,11 @@ impl<'query> Lowering<'query> {
             Clause::OrderBy | Clause::Rank => Some(FaultKind::MisplacedAggregate { clause: "ORDER BY" }),
         };
         if let Some(fault) = misplaced {
-            self.fault(fault, place);
+            self.fault(fault, span);
             return Expression::Undefined;
         }
         if holds(argument, &|kind| matches!(kind, ExpressionKind::Subquery(..))) {
-            self.fault(FaultKind::NestedAggregate, place);
+            self.fault(FaultKind::NestedAggregate, span);
             return Expression::Undefined;
         }
         self.frame().clause = Clause::Aggregate;
@@ -67,7 +67,7 @@ impl<'query> Lowering<'query> {
             return Expression::Aggregate(position);
         }
         if aggregates.len() >= AGGREGATES_MAX {
-            self.fault(FaultKind::Limit { limit: Limit::Aggregates }, place);
+            self.fault(FaultKind::Limit { limit: Limit::Aggregates }, span);
             return Expression::Undefined;
         }
         aggregates.push(aggregate);

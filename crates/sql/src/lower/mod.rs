@@ -28,11 +28,11 @@ pub use group::{aggregate_kind, holds_aggregate};
 pub use select::output_names;
 
 use crate::ast;
-use crate::fault::{FaultKind, Place, SqlFault, SqlFaults};
+use crate::fault::{FaultKind, Span, SqlFault, SqlFaults};
 use crate::limits::FAULTS_MAX;
 use crate::parameters::Parameters;
 use plan::query::{Grouping, Query};
-use scope::{Clause, Frame};
+use scope::{Clause, QueryFrame};
 
 /// Lowers a query.
 pub(crate) fn lower(query: &ast::Query, parameters: &Parameters) -> Result<Query, SqlFaults> {
@@ -56,15 +56,15 @@ enum Role {
 struct Lowering<'query> {
     parameters: &'query Parameters,
     /// The current queries, outermost first.
-    frames: Vec<Frame<'query>>,
+    frames: Vec<QueryFrame<'query>>,
     faults: Vec<SqlFault>,
     user_calls: usize,
 }
 
 impl<'query> Lowering<'query> {
-    fn fault(&mut self, kind: FaultKind, place: Place) {
+    fn fault(&mut self, kind: FaultKind, span: Span) {
         if self.has_room() {
-            self.faults.push(SqlFault { kind, place });
+            self.faults.push(SqlFault { kind, span });
         }
     }
 
@@ -74,13 +74,13 @@ impl<'query> Lowering<'query> {
     }
 
     /// The frame of the current query.
-    fn frame(&mut self) -> &mut Frame<'query> {
+    fn frame(&mut self) -> &mut QueryFrame<'query> {
         self.frames.last_mut().expect("clauses are lowered inside a query")
     }
 
     fn query(&mut self, query: &'query ast::Query, role: Role) -> Query {
-        let first_slot = self.frames.last().map_or(0, Frame::next_slot);
-        self.frames.push(Frame::new(first_slot));
+        let first_slot = self.frames.last().map_or(0, QueryFrame::next_slot);
+        self.frames.push(QueryFrame::new(first_slot));
         if role != Role::Outermost {
             self.refuse_in_subquery(query);
         }
@@ -105,18 +105,18 @@ impl<'query> Lowering<'query> {
     fn refuse_in_subquery(&mut self, query: &ast::Query) {
         match &query.order_by {
             Some(ast::OrderBy::Keys(keys)) => {
-                let place = keys.first().map_or(query.select.place, |key| key.expression.place);
-                self.fault(FaultKind::OrderByInSubquery, place);
+                let span = keys.first().map_or(query.select.span, |key| key.expression.span);
+                self.fault(FaultKind::OrderByInSubquery, span);
             }
             // ORDER BY RANK has its own fault.
             Some(ast::OrderBy::Rank(_)) | None => {}
         }
         if let Some(top) = &query.select.top {
-            self.fault(FaultKind::TopInSubquery, top.place);
+            self.fault(FaultKind::TopInSubquery, top.span);
         }
         if let Some(offset_limit) = &query.offset_limit {
-            let place = offset_limit.offset.place.to(offset_limit.limit.place);
-            self.fault(FaultKind::OffsetLimitInSubquery, place);
+            let span = offset_limit.offset.span.to(offset_limit.limit.span);
+            self.fault(FaultKind::OffsetLimitInSubquery, span);
         }
     }
 }

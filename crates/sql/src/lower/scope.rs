@@ -2,11 +2,11 @@
 
 use super::Lowering;
 use crate::ast::Expression;
-use crate::fault::{FaultKind, Place};
+use crate::fault::{FaultKind, Span};
 use plan::query::{Aggregate, SlotId};
 
 /// A query whose clauses are being lowered.
-pub(super) struct Frame<'query> {
+pub(super) struct QueryFrame<'query> {
     /// The sources so far, by name; a source without a name also fills a slot.
     sources: Vec<Option<&'query str>>,
     first_slot: u16,
@@ -33,9 +33,9 @@ pub(super) enum Clause {
     Aggregate,
 }
 
-impl<'query> Frame<'query> {
-    pub(super) fn new(first_slot: u16) -> Frame<'query> {
-        Frame {
+impl<'query> QueryFrame<'query> {
+    pub(super) fn new(first_slot: u16) -> QueryFrame<'query> {
+        QueryFrame {
             sources: Vec::new(),
             first_slot,
             clause: Clause::From,
@@ -93,15 +93,15 @@ impl Lowering<'_> {
     }
 
     /// Reports a name that cannot be referenced; `whole` is the path that starts with it.
-    pub(super) fn refuse_name(&mut self, name: &str, place: Place, whole: &Expression) {
+    pub(super) fn refuse_name(&mut self, name: &str, span: Span, whole: &Expression) {
         match self.resolve(name) {
             _ if !self.has_room() => {}
             Resolved::Grouped => {
                 let reference = crate::print_expression(whole);
-                self.fault(FaultKind::Ungrouped { reference }, whole.place);
+                self.fault(FaultKind::Ungrouped { reference }, whole.span);
             }
             Resolved::Unknown | Resolved::Slot(_) => {
-                self.fault(FaultKind::UnknownIdentifier { name: name.to_owned() }, place);
+                self.fault(FaultKind::UnknownIdentifier { name: name.to_owned() }, span);
             }
         }
     }

@@ -1,16 +1,16 @@
 //! The SELECT clause: projection, output names, counts.
 
 use super::Lowering;
-use crate::ast::{self, Count, CountValue, ExpressionKind, Number, SelectList};
-use crate::fault::{CountClause, FaultKind, Place};
+use crate::ast::{self, Count, CountValue, ExpressionKind, NumberLiteral, SelectList};
+use crate::fault::{CountClause, FaultKind, Span};
 use crate::limits::COUNT_MAX;
 use plan::query::{Expression, Projection};
-use value::Value;
+use value::{Decimal128, Value};
 
 impl<'query> Lowering<'query> {
     pub(super) fn projection(&mut self, query: &'query ast::Query) -> Projection {
         match &query.select.list {
-            SelectList::Star(place) => self.star(query, *place),
+            SelectList::Star(span) => self.star(query, *span),
             SelectList::Value(value) => Projection::Value(self.expression(value)),
             SelectList::Items(items) => {
                 let names = output_names(items).into_iter();
@@ -20,13 +20,13 @@ impl<'query> Lowering<'query> {
         }
     }
 
-    fn star(&mut self, query: &ast::Query, place: Place) -> Projection {
+    fn star(&mut self, query: &ast::Query, span: Span) -> Projection {
         if query.from.is_none() {
-            self.fault(FaultKind::StarWithoutFrom, place);
+            self.fault(FaultKind::StarWithoutFrom, span);
         } else if self.frame().source_count() > 1 {
-            self.fault(FaultKind::StarWithManyInputs, place);
+            self.fault(FaultKind::StarWithManyInputs, span);
         } else if !query.group_by.is_empty() {
-            self.fault(FaultKind::StarWithGroupBy, place);
+            self.fault(FaultKind::StarWithGroupBy, span);
         }
         Projection::Row(self.frame().slot(0))
     }
@@ -44,19 +44,22 @@ impl<'query> Lowering<'query> {
 
     fn count(&mut self, count: &Count, clause: CountClause) -> u64 {
         let given = match &count.value {
-            CountValue::Number(Number::Integer(integer)) => Value::Int64(*integer),
-            CountValue::Number(Number::Double(double)) => Value::Double(*double),
+            CountValue::Number(NumberLiteral::Integer(integer)) => Value::Int64(*integer),
+            CountValue::Number(NumberLiteral::Unsigned(integer)) => {
+                Value::Decimal(Decimal128::from_u64(*integer))
+            }
+            CountValue::Number(NumberLiteral::Double(double)) => Value::Double(*double),
             CountValue::Parameter(name) => match self.parameters.get(name) {
                 Some(value) => value.clone(),
                 None => {
-                    self.fault(FaultKind::MissingParameter { name: name.clone() }, count.place);
+                    self.fault(FaultKind::MissingParameter { name: name.clone() }, count.span);
                     return 0;
                 }
             },
         };
         whole_count(&given).unwrap_or_else(|| {
             let given = given.to_json().chars().take(100).collect();
-            self.fault(FaultKind::BadCount { clause, given }, count.place);
+            self.fault(FaultKind::BadCount { clause, given }, count.span);
             0
         })
     }

@@ -19,7 +19,7 @@ impl Parser<'_> {
         loop {
             if keys.len() >= GROUP_KEYS_MAX {
                 let kind = FaultKind::Limit { limit: Limit::GroupKeys };
-                return Err(fault(kind, self.peek().place));
+                return Err(fault(kind, self.peek().span));
             }
             let key = self.expression()?;
             height = height.max(key.height);

@@ -1,7 +1,7 @@
 //! Peeking at tokens, consuming them, and the fault for an unexpected one.
 
 use super::{Parsed, Parser, fault};
-use crate::fault::{FaultKind, Place, SqlFault};
+use crate::fault::{FaultKind, Span, SqlFault};
 use crate::keyword::Keyword;
 use crate::lexer::{Token, TokenKind};
 
@@ -15,9 +15,9 @@ impl<'text> Parser<'text> {
         self.tokens[(self.next + 1).min(self.tokens.len() - 1)]
     }
 
-    /// Place of the last consumed token.
-    pub(super) fn last_place(&self) -> Place {
-        self.tokens[self.next.saturating_sub(1)].place
+    /// Span of the last consumed token.
+    pub(super) fn last_span(&self) -> Span {
+        self.tokens[self.next.saturating_sub(1)].span
     }
 
     /// Consumes the next token; stays at the end token.
@@ -88,13 +88,13 @@ impl<'text> Parser<'text> {
 
     /// The fault for the next token, which is not allowed here.
     pub(super) fn unexpected(&self) -> Box<SqlFault> {
-        let Token { kind, text, place, .. } = self.peek();
+        let Token { kind, text, span, .. } = self.peek();
         let kind = match kind {
             TokenKind::End => FaultKind::UnexpectedEnd,
             TokenKind::UnclosedString => FaultKind::InvalidString { token: shortened(text) },
             _ => FaultKind::Syntax { near: shortened(text) },
         };
-        fault(kind, place)
+        fault(kind, span)
     }
 }
 

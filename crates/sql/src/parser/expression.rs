@@ -3,8 +3,8 @@
 //! NOT has a lower precedence than comparison, as documented: `NOT c.a = 1` is `NOT (c.a = 1)`. After IN, LIKE and
 //! BETWEEN only AND and operators of lower precedence can follow.
 
-use super::predicate::Predicate;
-use super::{Node, Parsed, Parser, fault};
+use super::predicate::PredicateOperator;
+use super::{Parsed, ParsedNode, Parser, fault};
 use crate::ast::{Expression, ExpressionKind};
 use crate::fault::{FaultKind, Limit};
 use crate::keyword::Keyword;
@@ -20,7 +20,7 @@ pub(super) enum Power {
     Or,
     And,
     Not,
-    Predicate,
+    PredicateOperator,
     Concatenation,
     BitOr,
     BitXor,
@@ -37,7 +37,7 @@ pub(super) enum Power {
 enum Infix {
     Binary(BinaryOperator),
     Chain(Chain),
-    Predicate { predicate: Predicate, negated: bool },
+    PredicateOperator { predicate: PredicateOperator, negated: bool },
     Coalesce,
     Conditional,
 }
@@ -52,7 +52,7 @@ enum Chain {
 
 impl Parser<'_> {
     /// Parses an expression.
-    pub(super) fn expression(&mut self) -> Parsed<Node> {
+    pub(super) fn expression(&mut self) -> Parsed<ParsedNode> {
         self.operators(Power::Conditional)
     }
 
@@ -71,7 +71,7 @@ impl Parser<'_> {
     }
 
     /// Parses an operand and all following operators with at least the precedence `least`.
-    pub(super) fn operators(&mut self, least: Power) -> Parsed<Node> {
+    pub(super) fn operators(&mut self, least: Power) -> Parsed<ParsedNode> {
         self.enter()?;
         let mut left = self.operand()?;
         // Lowered by an operator after which no operator of higher precedence may follow.
@@ -80,7 +80,7 @@ impl Parser<'_> {
             if power < least || power > most {
                 break;
             }
-            most = if let Infix::Predicate { .. } = infix { Power::And } else { power };
+            most = if let Infix::PredicateOperator { .. } = infix { Power::And } else { power };
             left = self.behind(left, infix)?;
         }
         self.open -= 1;
@@ -88,7 +88,7 @@ impl Parser<'_> {
     }
 
     /// An operand with the operators before it.
-    fn operand(&mut self) -> Parsed<Node> {
+    fn operand(&mut self) -> Parsed<ParsedNode> {
         let start = self.peek();
         let (operator, power) = match start.kind {
             TokenKind::Minus => (UnaryOperator::Minus, Power::Unary),
@@ -99,8 +99,8 @@ impl Parser<'_> {
         };
         self.take();
         let operand = self.operators(power)?;
-        let place = start.place.to(operand.expression.place);
-        self.node(ExpressionKind::Unary(operator, operand.expression), place, operand.height)
+        let span = start.span.to(operand.expression.span);
+        self.node(ExpressionKind::Unary(operator, operand.expression), span, operand.height)
     }
 
     /// The next operator, not consumed.
@@ -144,64 +144,64 @@ impl Parser<'_> {
         }
         let negated = keyword == Keyword::Not;
         let predicate = match negated {
-            true => Predicate::of(self.peek_second().keyword?)?,
-            false => Predicate::of(keyword)?,
+            true => PredicateOperator::of(self.peek_second().keyword?)?,
+            false => PredicateOperator::of(keyword)?,
         };
-        Some((Infix::Predicate { predicate, negated }, Power::Predicate))
+        Some((Infix::PredicateOperator { predicate, negated }, Power::PredicateOperator))
     }
 
     /// Parses an operator and what follows it.
-    fn behind(&mut self, left: Node, infix: Infix) -> Parsed<Node> {
+    fn behind(&mut self, left: ParsedNode, infix: Infix) -> Parsed<ParsedNode> {
         match infix {
             Infix::Binary(operator) => self.binary(left, operator),
             Infix::Chain(chain) => self.chain(left, chain),
-            Infix::Predicate { predicate, negated } => self.predicate(left, predicate, negated),
+            Infix::PredicateOperator { predicate, negated } => self.predicate(left, predicate, negated),
             Infix::Coalesce => {
                 self.take();
                 let right = self.operators(Power::Or)?;
-                let place = left.expression.place.to(right.expression.place);
+                let span = left.expression.span.to(right.expression.span);
                 let height = left.height.max(right.height);
                 let kind = ExpressionKind::Coalesce(left.expression, right.expression);
-                self.node(kind, place, height)
+                self.node(kind, span, height)
             }
             Infix::Conditional => self.conditional(left),
         }
     }
 
-    fn binary(&mut self, left: Node, operator: BinaryOperator) -> Parsed<Node> {
+    fn binary(&mut self, left: ParsedNode, operator: BinaryOperator) -> Parsed<ParsedNode> {
         self.take();
         let right = self.operators(tighter(operator))?;
-        let place = left.expression.place.to(right.expression.place);
+        let span = left.expression.span.to(right.expression.span);
         let height = left.height.max(right.height);
         let kind = ExpressionKind::Binary(operator, left.expression, right.expression);
-        self.node(kind, place, height)
+        self.node(kind, span, height)
     }
 
-    fn chain(&mut self, first: Node, chain: Chain) -> Parsed<Node> {
+    fn chain(&mut self, first: ParsedNode, chain: Chain) -> Parsed<ParsedNode> {
         let tighter = match chain {
             Chain::And => Power::Not,
             Chain::Or => Power::And,
             Chain::Concatenation => Power::BitOr,
         };
-        let start = first.expression.place;
+        let start = first.expression.span;
         let mut height = first.height;
         let mut members = vec![*first.expression];
         while self.sees_chain(chain) {
             let sign = self.take();
             if members.len() >= CHAIN_MEMBERS_MAX {
-                return Err(fault(FaultKind::Limit { limit: Limit::Chain }, sign.place));
+                return Err(fault(FaultKind::Limit { limit: Limit::Chain }, sign.span));
             }
             let member = self.operators(tighter)?;
             height = height.max(member.height);
             members.push(*member.expression);
         }
-        let place = start.to(self.last_place());
+        let span = start.to(self.last_span());
         let kind = match chain {
             Chain::And => ExpressionKind::And(members),
             Chain::Or => ExpressionKind::Or(members),
             Chain::Concatenation => ExpressionKind::Concatenation(members),
         };
-        self.node(kind, place, height)
+        self.node(kind, span, height)
     }
 
     fn sees_chain(&self, chain: Chain) -> bool {
@@ -212,15 +212,15 @@ impl Parser<'_> {
         }
     }
 
-    fn conditional(&mut self, condition: Node) -> Parsed<Node> {
+    fn conditional(&mut self, condition: ParsedNode) -> Parsed<ParsedNode> {
         self.take();
         let then = self.expression()?;
         self.expect(TokenKind::Colon)?;
         let otherwise = self.expression()?;
-        let place = condition.expression.place.to(otherwise.expression.place);
+        let span = condition.expression.span.to(otherwise.expression.span);
         let height = condition.height.max(then.height).max(otherwise.height);
         let parts = [*condition.expression, *then.expression, *otherwise.expression];
-        self.node(ExpressionKind::Conditional(Box::new(parts)), place, height)
+        self.node(ExpressionKind::Conditional(Box::new(parts)), span, height)
     }
 }
 

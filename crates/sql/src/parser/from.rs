@@ -17,18 +17,18 @@ impl Parser<'_> {
             let (source, source_height) = self.source()?;
             height = height.max(source_height);
             sources.push(source);
-            let place = self.peek().place;
+            let span = self.peek().span;
             if !self.eat_keyword(Keyword::Join) {
                 return Ok((From { sources }, height));
             }
             if sources.len() > JOINS_MAX {
-                return Err(fault(FaultKind::Limit { limit: Limit::Joins }, place));
+                return Err(fault(FaultKind::Limit { limit: Limit::Joins }, span));
             }
         }
     }
 
     fn source(&mut self) -> Parsed<(Source, usize)> {
-        let start = self.peek().place;
+        let start = self.peek().span;
         let second = self.peek_second();
         let is_elements = second.keyword == Some(Keyword::In);
         if self.sees_name() && is_elements {
@@ -36,18 +36,18 @@ impl Parser<'_> {
             self.take();
             let (collection, height) = self.collection()?;
             let source =
-                Source { collection, alias: Some(alias.text.to_owned()), elements: true, place: alias.place };
+                Source { collection, alias: Some(alias.text.to_owned()), elements: true, span: alias.span };
             return Ok((source, height));
         }
         let (collection, height) = self.collection()?;
-        let place = start.to(self.last_place());
+        let span = start.to(self.last_span());
         let alias = match self.eat_keyword(Keyword::As) || self.sees_name() {
             true => Some(self.expect_name()?),
             false => None,
         };
-        let place = alias.map_or(place, |alias| alias.place);
+        let span = alias.map_or(span, |alias| alias.span);
         let alias = alias.map(|alias| alias.text.to_owned());
-        Ok((Source { collection, alias, elements: false, place }, height))
+        Ok((Source { collection, alias, elements: false, span }, height))
     }
 
     fn collection(&mut self) -> Parsed<(Collection, usize)> {
@@ -61,7 +61,7 @@ impl Parser<'_> {
             // Each step adds a level to the expression of the path.
             if steps.len() >= crate::limits::EXPRESSION_DEPTH_MAX {
                 let kind = FaultKind::Limit { limit: Limit::Depth };
-                return Err(fault(kind, self.peek().place));
+                return Err(fault(kind, self.peek().span));
             }
             if self.eat(TokenKind::Dot) {
                 steps.push(Step::Name(self.expect(TokenKind::Word)?.text.to_owned()));
@@ -70,7 +70,7 @@ impl Parser<'_> {
                 self.expect(TokenKind::CloseSquare)?;
             } else {
                 let root_name = root.text.to_owned();
-                return Ok((Collection::Path { root: root_name, steps, place: root.place }, 0));
+                return Ok((Collection::Path { root: root_name, steps, span: root.span }, 0));
             }
         }
     }
@@ -80,14 +80,15 @@ impl Parser<'_> {
         match token.kind {
             TokenKind::String => Ok(Step::Name(self.string_literal()?)),
             TokenKind::Integer => match literal::read_number(token.text) {
-                Some(crate::ast::Number::Integer(position)) => {
+                Some(crate::ast::NumberLiteral::Integer(position)) => {
                     self.take();
                     Ok(Step::Position(position.unsigned_abs()))
                 }
-                Some(crate::ast::Number::Double(_)) | None => Err(self.unexpected()),
+                Some(crate::ast::NumberLiteral::Unsigned(_) | crate::ast::NumberLiteral::Double(_))
+                | None => Err(self.unexpected()),
             },
             // A computed step may be well-formed, but sources are resolved before there is a row to compute it from.
-            TokenKind::Parameter | TokenKind::Word => Err(fault(FaultKind::MemberIndexer, token.place)),
+            TokenKind::Parameter | TokenKind::Word => Err(fault(FaultKind::MemberIndexer, token.span)),
             _ => Err(self.unexpected()),
         }
     }

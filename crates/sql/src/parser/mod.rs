@@ -13,7 +13,7 @@ mod query;
 mod select;
 
 use crate::ast::{Expression, ExpressionKind, Query};
-use crate::fault::{FaultKind, Limit, Place, SqlFault};
+use crate::fault::{FaultKind, Limit, Span, SqlFault};
 use crate::lexer::{self, Token};
 use crate::limits::{EXPRESSION_DEPTH_MAX, SUBQUERY_DEPTH_MAX, TEXT_BYTES_MAX};
 
@@ -24,7 +24,7 @@ type Parsed<T> = Result<T, Box<SqlFault>>;
 pub(crate) fn parse(text: &str) -> Parsed<Query> {
     if text.len() > TEXT_BYTES_MAX {
         let kind = FaultKind::TextTooLong { given: text.len() };
-        return Err(fault(kind, Place::default()));
+        return Err(fault(kind, Span::default()));
     }
     let mut parser = Parser { tokens: lexer::tokens(text), next: 0, open: 0, subqueries: 0 };
     let (query, _) = parser.query()?;
@@ -45,7 +45,7 @@ struct Parser<'text> {
 }
 
 /// An expression and its height: one more than that of its highest part.
-struct Node {
+struct ParsedNode {
     expression: Box<Expression>,
     height: usize,
 }
@@ -54,25 +54,25 @@ struct Node {
 /// operand in it.
 const OPEN_MAX: usize = 2 * EXPRESSION_DEPTH_MAX;
 
-fn fault(kind: FaultKind, place: Place) -> Box<SqlFault> {
-    Box::new(SqlFault { kind, place })
+fn fault(kind: FaultKind, span: Span) -> Box<SqlFault> {
+    Box::new(SqlFault { kind, span })
 }
 
 impl Parser<'_> {
     /// A node whose parts have at most `height`.
-    fn node(&self, kind: ExpressionKind, place: Place, height: usize) -> Parsed<Node> {
+    fn node(&self, kind: ExpressionKind, span: Span, height: usize) -> Parsed<ParsedNode> {
         let height = height + 1;
         if height > EXPRESSION_DEPTH_MAX {
-            return Err(fault(FaultKind::Limit { limit: Limit::Depth }, place));
+            return Err(fault(FaultKind::Limit { limit: Limit::Depth }, span));
         }
-        Ok(Node { expression: Box::new(Expression { kind, place }), height })
+        Ok(ParsedNode { expression: Box::new(Expression { kind, span }), height })
     }
 
     /// Counts a nested call of a recursive rule, up to the limit. If it succeeds, the caller decrements `open` at its
     /// end; after a fault parsing stops.
     fn enter(&mut self) -> Parsed<()> {
         if self.open >= OPEN_MAX {
-            return Err(fault(FaultKind::Limit { limit: Limit::Depth }, self.peek().place));
+            return Err(fault(FaultKind::Limit { limit: Limit::Depth }, self.peek().span));
         }
         self.open += 1;
         Ok(())
@@ -81,8 +81,8 @@ impl Parser<'_> {
     /// Parses a nested query after its opening bracket, including the closing one.
     fn subquery(&mut self) -> Parsed<(Query, usize)> {
         if self.subqueries >= SUBQUERY_DEPTH_MAX {
-            let place = self.peek().place;
-            return Err(fault(FaultKind::Limit { limit: Limit::Subqueries }, place));
+            let span = self.peek().span;
+            return Err(fault(FaultKind::Limit { limit: Limit::Subqueries }, span));
         }
         self.subqueries += 1;
         let query = self.query()?;

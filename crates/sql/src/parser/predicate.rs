@@ -1,7 +1,7 @@
 //! IN, LIKE and BETWEEN, with and without NOT.
 
 use super::expression::Power;
-use super::{Node, Parsed, Parser, fault};
+use super::{Parsed, ParsedNode, Parser, fault};
 use crate::ast::ExpressionKind;
 use crate::fault::{FaultKind, Limit};
 use crate::keyword::Keyword;
@@ -9,19 +9,19 @@ use crate::lexer::TokenKind;
 use crate::limits::IN_VALUES_MAX;
 
 #[derive(Clone, Copy)]
-pub(super) enum Predicate {
+pub(super) enum PredicateOperator {
     In,
     Like,
     Between,
 }
 
-impl Predicate {
+impl PredicateOperator {
     /// The predicate that starts with a keyword.
-    pub(super) fn of(keyword: Keyword) -> Option<Predicate> {
+    pub(super) fn of(keyword: Keyword) -> Option<PredicateOperator> {
         match keyword {
-            Keyword::In => Some(Predicate::In),
-            Keyword::Like => Some(Predicate::Like),
-            Keyword::Between => Some(Predicate::Between),
+            Keyword::In => Some(PredicateOperator::In),
+            Keyword::Like => Some(PredicateOperator::Like),
+            Keyword::Between => Some(PredicateOperator::Between),
             _ => None,
         }
     }
@@ -29,26 +29,31 @@ impl Predicate {
 
 impl Parser<'_> {
     /// Parses a predicate from its first word.
-    pub(super) fn predicate(&mut self, operand: Node, predicate: Predicate, negated: bool) -> Parsed<Node> {
+    pub(super) fn predicate(
+        &mut self,
+        operand: ParsedNode,
+        predicate: PredicateOperator,
+        negated: bool,
+    ) -> Parsed<ParsedNode> {
         if negated {
             self.take();
         }
         self.take();
         match predicate {
-            Predicate::In => self.in_list(operand, negated),
-            Predicate::Like => self.like(operand, negated),
-            Predicate::Between => self.between(operand, negated),
+            PredicateOperator::In => self.in_list(operand, negated),
+            PredicateOperator::Like => self.like(operand, negated),
+            PredicateOperator::Between => self.between(operand, negated),
         }
     }
 
-    fn in_list(&mut self, operand: Node, negated: bool) -> Parsed<Node> {
+    fn in_list(&mut self, operand: ParsedNode, negated: bool) -> Parsed<ParsedNode> {
         self.expect(TokenKind::OpenRound)?;
         let mut list = Vec::new();
         let mut height = operand.height;
         loop {
             if list.len() >= IN_VALUES_MAX {
                 let kind = FaultKind::Limit { limit: Limit::InValues };
-                return Err(fault(kind, self.peek().place));
+                return Err(fault(kind, self.peek().span));
             }
             let value = self.expression()?;
             height = height.max(value.height);
@@ -58,22 +63,22 @@ impl Parser<'_> {
             }
         }
         self.expect(TokenKind::CloseRound)?;
-        let place = operand.expression.place.to(self.last_place());
+        let span = operand.expression.span.to(self.last_span());
         let operand = operand.expression;
-        self.node(ExpressionKind::In { operand, list, negated }, place, height)
+        self.node(ExpressionKind::In { operand, list, negated }, span, height)
     }
 
-    fn like(&mut self, operand: Node, negated: bool) -> Parsed<Node> {
+    fn like(&mut self, operand: ParsedNode, negated: bool) -> Parsed<ParsedNode> {
         let pattern = self.operators(Power::Concatenation)?;
         let escape = match self.sees_word("ESCAPE") {
             true => Some(self.escape_character()?),
             false => None,
         };
-        let place = operand.expression.place.to(self.last_place());
+        let span = operand.expression.span.to(self.last_span());
         let height = operand.height.max(pattern.height);
         let operand = operand.expression;
         let pattern = pattern.expression;
-        self.node(ExpressionKind::Like { operand, pattern, escape, negated }, place, height)
+        self.node(ExpressionKind::Like { operand, pattern, escape, negated }, span, height)
     }
 
     /// Parses ESCAPE and its string of one character.
@@ -89,18 +94,18 @@ impl Parser<'_> {
             (Some(character), None) => Ok(character),
             (Some(_), Some(_)) | (None, _) => {
                 let kind = FaultKind::Syntax { near: super::cursor::shortened(token.text) };
-                Err(fault(kind, token.place))
+                Err(fault(kind, token.span))
             }
         }
     }
 
-    fn between(&mut self, operand: Node, negated: bool) -> Parsed<Node> {
+    fn between(&mut self, operand: ParsedNode, negated: bool) -> Parsed<ParsedNode> {
         let low = self.operators(Power::Concatenation)?;
         self.expect_keyword(Keyword::And)?;
         let high = self.operators(Power::Concatenation)?;
-        let place = operand.expression.place.to(high.expression.place);
+        let span = operand.expression.span.to(high.expression.span);
         let height = operand.height.max(low.height).max(high.height);
         let operands = Box::new([*operand.expression, *low.expression, *high.expression]);
-        self.node(ExpressionKind::Between { operands, negated }, place, height)
+        self.node(ExpressionKind::Between { operands, negated }, span, height)
     }
 }

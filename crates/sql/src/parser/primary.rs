@@ -1,8 +1,8 @@
 //! Operands: literals, names, calls, brackets, subqueries, and the members after them.
 
-use super::{Node, Parsed, Parser, fault};
+use super::{Parsed, ParsedNode, Parser, fault};
 use crate::ast::{Expression, ExpressionKind};
-use crate::fault::{FaultKind, Place};
+use crate::fault::{FaultKind, Span};
 use crate::keyword::Keyword;
 use crate::lexer::{Token, TokenKind};
 use crate::literal;
@@ -11,17 +11,17 @@ use plan::query::SubqueryKind;
 
 impl Parser<'_> {
     /// Parses a primary expression and the members and indexes after it.
-    pub(super) fn primary(&mut self) -> Parsed<Node> {
+    pub(super) fn primary(&mut self) -> Parsed<ParsedNode> {
         let mut base = self.bare_primary()?;
         loop {
-            let start = base.expression.place;
+            let start = base.expression.span;
             if self.eat(TokenKind::Dot) {
                 let name = self.expect(TokenKind::Word)?;
                 let kind = ExpressionKind::Member(base.expression, name.text.to_owned());
-                base = self.node(kind, start.to(name.place), base.height)?;
+                base = self.node(kind, start.to(name.span), base.height)?;
             } else if self.eat(TokenKind::OpenSquare) {
                 let index = self.expression()?;
-                let end = self.expect(TokenKind::CloseSquare)?.place;
+                let end = self.expect(TokenKind::CloseSquare)?.span;
                 let height = base.height.max(index.height);
                 base = self.node(index_of(base.expression, *index.expression), start.to(end), height)?;
             } else {
@@ -30,20 +30,20 @@ impl Parser<'_> {
         }
     }
 
-    fn bare_primary(&mut self) -> Parsed<Node> {
+    fn bare_primary(&mut self) -> Parsed<ParsedNode> {
         let token = self.peek();
         match token.kind {
             TokenKind::Word => self.word(),
             TokenKind::Integer | TokenKind::Fraction => {
                 let number = literal::read_number(token.text).ok_or_else(|| {
                     let kind = FaultKind::InvalidNumber { token: super::cursor::shortened(token.text) };
-                    fault(kind, token.place)
+                    fault(kind, token.span)
                 })?;
                 self.leaf(ExpressionKind::Number(number))
             }
             TokenKind::String => {
                 let string = self.string_literal()?;
-                self.node(ExpressionKind::String(string), token.place, 0)
+                self.node(ExpressionKind::String(string), token.span, 0)
             }
             TokenKind::Parameter => self.leaf(ExpressionKind::Parameter(token.text.to_owned())),
             TokenKind::OpenRound => self.round(),
@@ -54,9 +54,9 @@ impl Parser<'_> {
     }
 
     /// Consumes a token that is an expression by itself.
-    fn leaf(&mut self, kind: ExpressionKind) -> Parsed<Node> {
-        let place = self.take().place;
-        self.node(kind, place, 0)
+    fn leaf(&mut self, kind: ExpressionKind) -> Parsed<ParsedNode> {
+        let span = self.take().span;
+        self.node(kind, span, 0)
     }
 
     /// Consumes a string token.
@@ -64,12 +64,12 @@ impl Parser<'_> {
         let token = self.take();
         literal::read_string(token.text).ok_or_else(|| {
             let kind = FaultKind::InvalidString { token: super::cursor::shortened(token.text) };
-            fault(kind, token.place)
+            fault(kind, token.span)
         })
     }
 
     /// A literal, a call, a subquery after a keyword, or the name of a source.
-    fn word(&mut self) -> Parsed<Node> {
+    fn word(&mut self) -> Parsed<ParsedNode> {
         let token = self.peek();
         let is_call = self.peek_second().kind == TokenKind::OpenRound;
         match self.keyword() {
@@ -96,39 +96,39 @@ impl Parser<'_> {
         third.is_some_and(|token| token.keyword == Some(Keyword::Select))
     }
 
-    fn worded_subquery(&mut self, kind: SubqueryKind) -> Parsed<Node> {
-        let start = self.take().place;
+    fn worded_subquery(&mut self, kind: SubqueryKind) -> Parsed<ParsedNode> {
+        let start = self.take().span;
         self.expect(TokenKind::OpenRound)?;
         self.subquery_node(kind, start)
     }
 
-    fn subquery_node(&mut self, kind: SubqueryKind, start: Place) -> Parsed<Node> {
+    fn subquery_node(&mut self, kind: SubqueryKind, start: Span) -> Parsed<ParsedNode> {
         let (query, height) = self.subquery()?;
-        let place = start.to(self.last_place());
-        self.node(ExpressionKind::Subquery(kind, Box::new(query)), place, height)
+        let span = start.to(self.last_span());
+        self.node(ExpressionKind::Subquery(kind, Box::new(query)), span, height)
     }
 
-    fn call(&mut self) -> Parsed<Node> {
+    fn call(&mut self) -> Parsed<ParsedNode> {
         let name = self.take();
         let (arguments, height) = self.arguments()?;
-        let place = name.place.to(self.last_place());
+        let span = name.span.to(self.last_span());
         let kind = ExpressionKind::Call(canonical_function_name(name.text), arguments);
-        self.node(kind, place, height)
+        self.node(kind, span, height)
     }
 
     /// A user-defined function; without a bracket after its name, `udf` is the name of a source.
-    fn user_call(&mut self) -> Parsed<Node> {
+    fn user_call(&mut self) -> Parsed<ParsedNode> {
         let is_call = self.tokens.get(self.next + 3).is_some_and(|token| token.kind == TokenKind::OpenRound);
         if !is_call {
             let Token { text, .. } = self.peek();
             return self.leaf(ExpressionKind::Name(text.to_owned()));
         }
-        let start = self.take().place;
+        let start = self.take().span;
         self.take();
         let name = self.expect(TokenKind::Word)?;
         let (arguments, height) = self.arguments()?;
-        let place = start.to(self.last_place());
-        self.node(ExpressionKind::UserCall(name.text.to_owned(), arguments), place, height)
+        let span = start.to(self.last_span());
+        self.node(ExpressionKind::UserCall(name.text.to_owned(), arguments), span, height)
     }
 
     fn arguments(&mut self) -> Parsed<(Vec<Expression>, usize)> {
@@ -142,29 +142,29 @@ impl Parser<'_> {
     }
 
     /// An expression or a subquery in round brackets.
-    fn round(&mut self) -> Parsed<Node> {
-        let start = self.take().place;
+    fn round(&mut self) -> Parsed<ParsedNode> {
+        let start = self.take().span;
         if self.sees(Keyword::Select) {
             return self.subquery_node(SubqueryKind::Scalar, start);
         }
         let mut inner = self.expression()?;
-        let end = self.expect(TokenKind::CloseRound)?.place;
-        inner.expression.place = start.to(end);
+        let end = self.expect(TokenKind::CloseRound)?.span;
+        inner.expression.span = start.to(end);
         Ok(inner)
     }
 
-    fn array(&mut self) -> Parsed<Node> {
-        let start = self.take().place;
+    fn array(&mut self) -> Parsed<ParsedNode> {
+        let start = self.take().span;
         let (elements, height) = match self.peek().kind == TokenKind::CloseSquare {
             true => (Vec::new(), 0),
             false => self.expressions()?,
         };
-        let end = self.expect(TokenKind::CloseSquare)?.place;
+        let end = self.expect(TokenKind::CloseSquare)?.span;
         self.node(ExpressionKind::Array(elements), start.to(end), height)
     }
 
-    fn object(&mut self) -> Parsed<Node> {
-        let start = self.take().place;
+    fn object(&mut self) -> Parsed<ParsedNode> {
+        let start = self.take().span;
         let mut members = Vec::new();
         let mut height = 0;
         while self.peek().kind != TokenKind::CloseCurly {
@@ -181,7 +181,7 @@ impl Parser<'_> {
             height = height.max(member.height);
             members.push((name, *member.expression));
         }
-        let end = self.take().place;
+        let end = self.take().span;
         self.node(ExpressionKind::Object(members), start.to(end), height)
     }
 }

@@ -193,7 +193,7 @@ fn faults_are_told_up_to_a_number() {
 }
 
 #[test]
-fn faults_are_shown_with_their_places() {
+fn faults_are_shown_with_their_spans() {
     let faults = compile("SELECT BADFUNC(1), x").unwrap_err();
     assert_eq!(
         faults.to_string(),

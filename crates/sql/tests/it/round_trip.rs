@@ -2,10 +2,10 @@
 
 use plan::query::{BinaryOperator, SubqueryKind, UnaryOperator};
 use proptest::prelude::*;
-use sql::Place;
+use sql::Span;
 use sql::ast::{
-    Collection, Count, CountValue, Expression, ExpressionKind, From, Number, OffsetLimit, OrderBy, Query,
-    Select, SelectItem, SelectList, SortKey, Source, Step,
+    Collection, Count, CountValue, Expression, ExpressionKind, From, NumberLiteral, OffsetLimit, OrderBy,
+    Query, Select, SelectItem, SelectList, SortKey, Source, Step,
 };
 
 fn name() -> impl Strategy<Value = String> {
@@ -30,13 +30,13 @@ fn any_name() -> impl Strategy<Value = String> {
     ]
 }
 
-fn number() -> impl Strategy<Value = Number> {
+fn number() -> impl Strategy<Value = NumberLiteral> {
     prop_oneof![
-        (0..=i64::MAX).prop_map(Number::Integer),
-        (0i64..100).prop_map(Number::Integer),
+        (0..=i64::MAX).prop_map(NumberLiteral::Integer),
+        (0i64..100).prop_map(NumberLiteral::Integer),
         any::<f64>()
             .prop_filter("finite", |double| double.is_finite())
-            .prop_map(|double| Number::Double(double.abs())),
+            .prop_map(|double| NumberLiteral::Double(double.abs())),
     ]
 }
 
@@ -141,18 +141,18 @@ fn composite(part: BoxedStrategy<Expression>) -> BoxedStrategy<ExpressionKind> {
 
 fn count() -> impl Strategy<Value = Count> {
     let value = prop_oneof![
-        any::<u32>().prop_map(|count| CountValue::Number(Number::Integer(i64::from(count)))),
-        Just(CountValue::Number(Number::Double(1e20))),
+        any::<u32>().prop_map(|count| CountValue::Number(NumberLiteral::Integer(i64::from(count)))),
+        Just(CountValue::Number(NumberLiteral::Double(1e20))),
         name().prop_map(|name| CountValue::Parameter(format!("@{name}"))),
     ];
-    value.prop_map(|value| Count { value, place: Place::default() })
+    value.prop_map(|value| Count { value, span: Span::default() })
 }
 
 fn select(part: BoxedStrategy<Expression>) -> impl Strategy<Value = Select> {
     let item = (part.clone(), prop::option::of(name()))
         .prop_map(|(expression, alias)| SelectItem { expression, alias });
     let list = prop_oneof![
-        Just(SelectList::Star(Place::default())),
+        Just(SelectList::Star(Span::default())),
         part.prop_map(SelectList::Value),
         prop::collection::vec(item, 1..4).prop_map(SelectList::Items),
     ];
@@ -160,14 +160,14 @@ fn select(part: BoxedStrategy<Expression>) -> impl Strategy<Value = Select> {
         distinct,
         top,
         list,
-        place: Place::default(),
+        span: Span::default(),
     })
 }
 
 fn source() -> impl Strategy<Value = Source> {
     let step = prop_oneof![any_name().prop_map(Step::Name), (0..=i64::MAX as u64).prop_map(Step::Position)];
     let path = (name(), prop::collection::vec(step, 0..3))
-        .prop_map(|(root, steps)| Collection::Path { root, steps, place: Place::default() })
+        .prop_map(|(root, steps)| Collection::Path { root, steps, span: Span::default() })
         .boxed();
     let plain =
         (path.clone(), prop::option::of(name())).prop_map(|(collection, alias)| (collection, alias, false));
@@ -176,7 +176,7 @@ fn source() -> impl Strategy<Value = Source> {
         collection,
         alias,
         elements,
-        place: Place::default(),
+        span: Span::default(),
     })
 }
 

@@ -78,7 +78,7 @@ fn parameter(line: &str) -> (String, Value) {
 
 fn fault_lines(faults: &SqlFaults) -> String {
     let lines =
-        faults.0.iter().map(|fault| format!("{}..{} {}", fault.place.start, fault.place.end, fault.kind));
+        faults.0.iter().map(|fault| format!("{}..{} {}", fault.span.start, fault.span.end, fault.kind));
     lines.collect::<Vec<_>>().join("\n")
 }
 

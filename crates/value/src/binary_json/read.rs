@@ -2,18 +2,18 @@
 
 use super::BINARY_JSON_MARK;
 use super::strings;
-use crate::JSON_DEPTH_MAX;
-use crate::encode::{Container, Encoder, TooLarge};
+use crate::encode::{ContainerKind, TooLarge, ValueEncoder};
 use crate::json::{JsonError, JsonErrorKind};
+use crate::{Decimal128, JSON_DEPTH_MAX};
 
 /// Most bytes that references and counts may add to the size of the buffer: a few bytes can expand to many.
 const EXPANSION_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Encodes an object without the root members named in `skip`.
 pub(crate) fn encode_object(buffer: &[u8], skip: &[&str]) -> Result<Vec<u8>, JsonError> {
-    let mut reader = Reader {
-        cursor: Cursor { buffer, position: 0, budget: EXPANSION_BYTES_MAX },
-        encoder: Encoder::with_capacity(buffer.len() + buffer.len() / 8 + 16),
+    let mut reader = BinaryReader {
+        cursor: ByteCursor { buffer, position: 0, budget: EXPANSION_BYTES_MAX },
+        encoder: ValueEncoder::with_capacity(buffer.len() + buffer.len() / 8 + 16),
         frames: Vec::new(),
         skip,
         skipping: false,
@@ -32,13 +32,13 @@ pub(crate) fn encode_object(buffer: &[u8], skip: &[&str]) -> Result<Vec<u8>, Jso
 }
 
 /// An open array or object. It ends at an offset, after a number of entries, or both.
-struct Frame {
-    container: Container,
+struct OpenValue {
+    container: ContainerKind,
     end: Option<usize>,
     entries_left: Option<usize>,
 }
 
-impl Frame {
+impl OpenValue {
     /// Whether nothing is left at `position`; `None` if length and count contradict each other.
     fn has_ended(&self, position: usize) -> Option<bool> {
         match (self.end, self.entries_left) {
@@ -49,17 +49,17 @@ impl Frame {
     }
 }
 
-struct Reader<'a> {
-    cursor: Cursor<'a>,
-    encoder: Encoder,
-    frames: Vec<Frame>,
+struct BinaryReader<'a> {
+    cursor: ByteCursor<'a>,
+    encoder: ValueEncoder,
+    frames: Vec<OpenValue>,
     /// Names of root members to skip.
     skip: &'a [&'a str],
     /// Whether the current root member is skipped.
     skipping: bool,
 }
 
-impl Reader<'_> {
+impl BinaryReader<'_> {
     /// Reads the only value of the buffer.
     fn document(&mut self) -> Result<(), JsonError> {
         loop {
@@ -87,7 +87,7 @@ impl Reader<'_> {
                 continue;
             }
             frame.entries_left = frame.entries_left.map(|left| left.saturating_sub(1));
-            if frame.container == Container::Object {
+            if frame.container == ContainerKind::Object {
                 self.member_name()?;
             }
             return Ok(true);
@@ -112,8 +112,8 @@ impl Reader<'_> {
             0xD1 => self.encoder.bool(false),
             0xD2 => self.encoder.bool(true),
             0xC7..=0xCE | 0xD7..=0xDC => self.number(marker)?,
-            0xE0..=0xE7 => self.begin(Container::Array, marker - 0xE0)?,
-            0xE8..=0xEF => self.begin(Container::Object, marker - 0xE8)?,
+            0xE0..=0xE7 => self.begin(ContainerKind::Array, marker - 0xE0)?,
+            0xE8..=0xEF => self.begin(ContainerKind::Object, marker - 0xE8)?,
             0xF0 | 0xF1 => {
                 let item = self.cursor.byte()?;
                 let count = self.cursor.length(marker - 0xF0)?;
@@ -129,7 +129,7 @@ impl Reader<'_> {
     }
 
     /// Begins a container; the last three bits of its marker give its form.
-    fn begin(&mut self, container: Container, form: u8) -> Result<(), JsonError> {
+    fn begin(&mut self, container: ContainerKind, form: u8) -> Result<(), JsonError> {
         let (end, entries_left) = match form {
             0 => (None, Some(0)),
             1 => (None, Some(1)),
@@ -145,11 +145,11 @@ impl Reader<'_> {
             return Err(self.cursor.error(JsonErrorKind::UnexpectedEnd));
         }
         self.open(container)?;
-        self.frames.push(Frame { container, end, entries_left });
+        self.frames.push(OpenValue { container, end, entries_left });
         Ok(())
     }
 
-    fn open(&mut self, container: Container) -> Result<(), JsonError> {
+    fn open(&mut self, container: ContainerKind) -> Result<(), JsonError> {
         let depth = self.encoder.depth() + 1;
         if depth > JSON_DEPTH_MAX {
             return Err(self.cursor.error(JsonErrorKind::TooDeep { depth }));
@@ -167,7 +167,7 @@ impl Reader<'_> {
         if !matches!(marker, 0xCD | 0xCE | 0xD7..=0xDC) {
             return Err(self.cursor.unknown(marker));
         }
-        self.open(Container::Array)?;
+        self.open(ContainerKind::Array)?;
         for _ in 0..count {
             self.number(marker)?;
         }
@@ -183,7 +183,7 @@ impl Reader<'_> {
         let item = self.cursor.byte()?;
         let inner_count = self.cursor.length(width)?;
         let outer_count = self.cursor.length(width)?;
-        self.open(Container::Array)?;
+        self.open(ContainerKind::Array)?;
         for _ in 0..outer_count {
             // Empty arrays take no bytes of the buffer, whatever their count.
             self.cursor.spend(8)?;
@@ -199,8 +199,11 @@ impl Reader<'_> {
                 let number = u64::from_le_bytes(cursor.array()?);
                 match i64::try_from(number) {
                     Ok(number) => number,
-                    #[allow(clippy::cast_precision_loss)] // As text of such a number is read.
-                    Err(_) => return self.double(number as f64),
+                    // As text of such a number is read.
+                    Err(_) => {
+                        self.encoder.decimal(Decimal128::from_u64(number));
+                        return Ok(());
+                    }
                 }
             }
             0xC8 | 0xD7 => cursor.byte()?.into(),
@@ -233,14 +236,14 @@ impl Reader<'_> {
 }
 
 /// A position in the buffer.
-pub(super) struct Cursor<'a> {
+pub(super) struct ByteCursor<'a> {
     pub(super) buffer: &'a [u8],
     pub(super) position: usize,
     /// Bytes that references and counts may still add.
     pub(super) budget: usize,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> ByteCursor<'a> {
     pub(super) fn byte(&mut self) -> Result<u8, JsonError> {
         Ok(self.array::<1>()?[0])
     }
@@ -317,7 +320,7 @@ mod tests {
             ("CA 00 00 00 80", "-2147483648"),
             ("CB FF FF FF FF FF FF FF 7F", "9223372036854775807"),
             ("C7 01 00 00 00 00 00 00 00", "1"),
-            ("C7 FF FF FF FF FF FF FF FF", "1.8446744073709552e+19"),
+            ("C7 FF FF FF FF FF FF FF FF", "18446744073709551615"),
             ("CC 00 00 00 00 00 00 0C 40", "3.5"),
             ("CD 00 00 C0 3F", "1.5"),
             ("CE 00 00 00 00 00 00 00 80", "-0.0"),

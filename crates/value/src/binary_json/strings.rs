@@ -1,6 +1,6 @@
 //! The string encodings of binary JSON.
 
-use super::read::Cursor;
+use super::read::ByteCursor;
 use crate::json::{JsonError, JsonErrorKind};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
@@ -48,7 +48,7 @@ const UPPER_HEX: &[u8; 16] = b"0123456789ABCDEF";
 const DATE_TIME: &[u8; 16] = b" 0123456789:-.TZ";
 
 /// The string of `marker`; `None` if the marker is not a string marker.
-pub(super) fn text<'a>(cursor: &mut Cursor<'a>, marker: u8) -> Result<Option<Cow<'a, str>>, JsonError> {
+pub(super) fn text<'a>(cursor: &mut ByteCursor<'a>, marker: u8) -> Result<Option<Cow<'a, str>>, JsonError> {
     let text = match marker {
         0x20..=0x3F => Cow::Borrowed(SYSTEM_STRINGS[usize::from(marker - 0x20)]),
         0x40..=0x67 => return Err(cursor.error(JsonErrorKind::ForeignString)),
@@ -81,21 +81,21 @@ pub(super) fn text<'a>(cursor: &mut Cursor<'a>, marker: u8) -> Result<Option<Cow
     Ok(Some(text))
 }
 
-fn utf8<'a>(cursor: &mut Cursor<'a>, length: usize) -> Result<&'a str, JsonError> {
+fn utf8<'a>(cursor: &mut ByteCursor<'a>, length: usize) -> Result<&'a str, JsonError> {
     let offset = cursor.position;
     str::from_utf8(cursor.bytes(length)?)
         .map_err(|error| JsonError { kind: JsonErrorKind::InvalidUtf8, offset: offset + error.valid_up_to() })
 }
 
 /// The string at an earlier offset, which must not be a reference itself.
-fn referred<'a>(cursor: &mut Cursor<'a>, width: u8) -> Result<Cow<'a, str>, JsonError> {
+fn referred<'a>(cursor: &mut ByteCursor<'a>, width: u8) -> Result<Cow<'a, str>, JsonError> {
     let mut bytes = [0; 4];
     for byte in bytes.iter_mut().take(usize::from(width) + 1) {
         *byte = cursor.byte()?;
     }
     let wrong = cursor.error(JsonErrorKind::WrongReference);
     let target = usize::try_from(u32::from_le_bytes(bytes)).map_err(|_| wrong.clone())?;
-    let mut there = Cursor { buffer: cursor.buffer, position: target, budget: 0 };
+    let mut there = ByteCursor { buffer: cursor.buffer, position: target, budget: 0 };
     let text = match there.byte() {
         Ok(0xC3..=0xC6) | Err(_) => return Err(wrong),
         Ok(marker @ 0x20..0xC7) => text(&mut there, marker)?.ok_or(wrong)?,
@@ -107,7 +107,7 @@ fn referred<'a>(cursor: &mut Cursor<'a>, width: u8) -> Result<Cow<'a, str>, Json
 
 /// Bytes whose text is base64. The number of groups of four characters is followed by the number of padding characters,
 /// complemented if the text omits the padding.
-fn base64(cursor: &mut Cursor<'_>, width: u8, engine: &impl Engine) -> Result<String, JsonError> {
+fn base64(cursor: &mut ByteCursor<'_>, width: u8, engine: &impl Engine) -> Result<String, JsonError> {
     let characters = cursor.length(width)? * 4;
     let padding = cursor.byte()?;
     let (padding, is_left_out) = if padding > 2 { (!padding, true) } else { (padding, false) };
@@ -119,7 +119,7 @@ fn base64(cursor: &mut Cursor<'_>, width: u8, engine: &impl Engine) -> Result<St
 }
 
 /// A GUID as its text was written: two hex digits per byte, the first in the lower half.
-fn guid_text(cursor: &mut Cursor<'_>, digits: &[u8; 16]) -> Result<String, JsonError> {
+fn guid_text(cursor: &mut ByteCursor<'_>, digits: &[u8; 16]) -> Result<String, JsonError> {
     let bytes = cursor.array::<16>()?;
     let mut text = String::with_capacity(36);
     for (index, byte) in bytes.into_iter().enumerate() {
@@ -134,7 +134,7 @@ fn guid_text(cursor: &mut Cursor<'_>, digits: &[u8; 16]) -> Result<String, JsonE
 }
 
 /// A GUID as a value: its first three parts are little-endian numbers.
-fn guid(cursor: &mut Cursor<'_>) -> Result<String, JsonError> {
+fn guid(cursor: &mut ByteCursor<'_>) -> Result<String, JsonError> {
     let [a0, a1, a2, a3, b0, b1, c0, c1, rest @ ..] = cursor.array::<16>()?;
     let (a, b, c) =
         (u32::from_le_bytes([a0, a1, a2, a3]), u16::from_le_bytes([b0, b1]), u16::from_le_bytes([c0, c1]));
@@ -144,7 +144,7 @@ fn guid(cursor: &mut Cursor<'_>) -> Result<String, JsonError> {
 }
 
 /// Two characters per byte, each an index into a table, the first in the lower half.
-fn of_table(cursor: &mut Cursor<'_>, table: &[u8; 16]) -> Result<String, JsonError> {
+fn of_table(cursor: &mut ByteCursor<'_>, table: &[u8; 16]) -> Result<String, JsonError> {
     let length = cursor.length(0)?;
     let bytes = cursor.bytes(length.div_ceil(2))?;
     let halves = bytes.iter().flat_map(|byte| [byte & 0x0F, byte >> 4]);
@@ -152,7 +152,7 @@ fn of_table(cursor: &mut Cursor<'_>, table: &[u8; 16]) -> Result<String, JsonErr
 }
 
 /// Characters of a few bits each, lowest bits first, relative to a base character if there is one.
-fn packed(cursor: &mut Cursor<'_>, bits: usize, width: u8, has_base: bool) -> Result<String, JsonError> {
+fn packed(cursor: &mut ByteCursor<'_>, bits: usize, width: u8, has_base: bool) -> Result<String, JsonError> {
     let length = cursor.length(width)?;
     let base = if has_base { cursor.byte()? } else { 0 };
     let bytes = cursor.bytes((length * bits).div_ceil(8))?;
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     fn read(buffer: &[u8]) -> Result<String, JsonErrorKind> {
-        let mut cursor = Cursor { buffer, position: 0, budget: 10 };
+        let mut cursor = ByteCursor { buffer, position: 0, budget: 10 };
         let marker = cursor.byte().unwrap();
         let text = text(&mut cursor, marker).map_err(|error| error.kind)?.unwrap().into_owned();
         assert_eq!(cursor.position, buffer.len(), "{text}");
@@ -237,7 +237,7 @@ mod tests {
     fn references_point_at_strings_and_cost_their_length() {
         let there = |reference: &[u8]| {
             let buffer = [&[0x82, b'h', b'i', 0xC3, 0, 0x01][..], reference].concat();
-            let mut cursor = Cursor { buffer: &buffer, position: 7, budget: 3 };
+            let mut cursor = ByteCursor { buffer: &buffer, position: 7, budget: 3 };
             let first = text(&mut cursor, reference[0]).map(|text| text.unwrap().into_owned());
             cursor.position = 7;
             (first.map_err(|error| error.kind), text(&mut cursor, reference[0]).is_ok())

@@ -6,21 +6,21 @@
 //!
 //! A repeated name keeps its first position and its last value.
 
-use super::scan::{Cursor, JsonNumber};
+use super::scan::{JsonNumber, TextCursor};
 use super::{JsonError, JsonErrorKind};
-use crate::JSON_DEPTH_MAX;
-use crate::encode::{Container, Encoder, TooLarge};
+use crate::encode::{ContainerKind, TooLarge, ValueEncoder};
+use crate::{Decimal128, JSON_DEPTH_MAX};
 
 /// Encodes text of any value.
 pub(crate) fn encode_value(text: &[u8]) -> Result<Vec<u8>, JsonError> {
-    let mut reader = Reader::new(text, &[])?;
+    let mut reader = JsonReader::new(text, &[])?;
     reader.document()?;
     Ok(reader.encoder.into_bytes())
 }
 
 /// Encodes the text of an object without the root members named in `skip`.
 pub(crate) fn encode_object(text: &[u8], skip: &[&str]) -> Result<Vec<u8>, JsonError> {
-    let mut reader = Reader::new(text, skip)?;
+    let mut reader = JsonReader::new(text, skip)?;
     reader.cursor.skip_white_space();
     let start = reader.cursor.position;
     reader.document()?;
@@ -30,9 +30,9 @@ pub(crate) fn encode_object(text: &[u8], skip: &[&str]) -> Result<Vec<u8>, JsonE
     Ok(reader.encoder.into_bytes())
 }
 
-struct Reader<'a> {
-    cursor: Cursor<'a>,
-    encoder: Encoder,
+struct JsonReader<'a> {
+    cursor: TextCursor<'a>,
+    encoder: ValueEncoder,
     /// Names of root members to skip.
     skip: &'a [&'a str],
     /// Whether the current root member is skipped.
@@ -41,13 +41,13 @@ struct Reader<'a> {
     name: Vec<u8>,
 }
 
-impl<'a> Reader<'a> {
-    fn new(text: &'a [u8], skip: &'a [&'a str]) -> Result<Reader<'a>, JsonError> {
+impl<'a> JsonReader<'a> {
+    fn new(text: &'a [u8], skip: &'a [&'a str]) -> Result<JsonReader<'a>, JsonError> {
         // Checked once for the whole text; strings without escapes are then slices of it.
         let text = str::from_utf8(text)
             .map_err(|error| JsonError { kind: JsonErrorKind::InvalidUtf8, offset: error.valid_up_to() })?;
-        let encoder = Encoder::with_capacity(text.len() + text.len() / 8 + 16);
-        Ok(Reader { cursor: Cursor::new(text), encoder, skip, skipping: false, name: Vec::new() })
+        let encoder = ValueEncoder::with_capacity(text.len() + text.len() / 8 + 16);
+        Ok(JsonReader { cursor: TextCursor::new(text), encoder, skip, skipping: false, name: Vec::new() })
     }
 
     /// Reads the single value of the text.
@@ -82,23 +82,23 @@ impl<'a> Reader<'a> {
             };
             self.cursor.skip_white_space();
             match (container, self.cursor.peek()) {
-                (Container::Array, Some(b',')) => {
+                (ContainerKind::Array, Some(b',')) => {
                     self.cursor.position += 1;
                     return Ok(true);
                 }
-                (Container::Object, Some(b',')) => {
+                (ContainerKind::Object, Some(b',')) => {
                     self.cursor.position += 1;
                     self.cursor.skip_white_space();
                     self.member_name("a member name")?;
                     return Ok(true);
                 }
-                (Container::Array, Some(b']')) | (Container::Object, Some(b'}')) => {
+                (ContainerKind::Array, Some(b']')) | (ContainerKind::Object, Some(b'}')) => {
                     self.cursor.position += 1;
                     self.end_container()?;
                 }
                 (_, None) => return Err(self.cursor.error(JsonErrorKind::UnexpectedEnd)),
-                (Container::Array, Some(_)) => return Err(self.cursor.expected("',' or ']'")),
-                (Container::Object, Some(_)) => return Err(self.cursor.expected("',' or '}'")),
+                (ContainerKind::Array, Some(_)) => return Err(self.cursor.expected("',' or ']'")),
+                (ContainerKind::Object, Some(_)) => return Err(self.cursor.expected("',' or '}'")),
             }
         }
     }
@@ -113,6 +113,7 @@ impl<'a> Reader<'a> {
             }
             Some(b'-' | b'0'..=b'9') => match self.cursor.number()? {
                 JsonNumber::Integer(integer) => self.encoder.int64(integer),
+                JsonNumber::Unsigned(integer) => self.encoder.decimal(Decimal128::from_u64(integer)),
                 JsonNumber::Double(double) => self.encoder.double(double),
             },
             Some(b'{') => return self.open_object(),
@@ -136,7 +137,7 @@ impl<'a> Reader<'a> {
     }
 
     fn open_object(&mut self) -> Result<bool, JsonError> {
-        self.open(Container::Object)?;
+        self.open(ContainerKind::Object)?;
         if self.cursor.peek() == Some(b'}') {
             self.cursor.position += 1;
             self.end_container()?;
@@ -147,7 +148,7 @@ impl<'a> Reader<'a> {
     }
 
     fn open_array(&mut self) -> Result<bool, JsonError> {
-        self.open(Container::Array)?;
+        self.open(ContainerKind::Array)?;
         if self.cursor.peek() == Some(b']') {
             self.cursor.position += 1;
             self.end_container()?;
@@ -156,7 +157,7 @@ impl<'a> Reader<'a> {
         Ok(true)
     }
 
-    fn open(&mut self, container: Container) -> Result<(), JsonError> {
+    fn open(&mut self, container: ContainerKind) -> Result<(), JsonError> {
         let depth = self.encoder.depth() + 1;
         if depth > JSON_DEPTH_MAX {
             return Err(self.cursor.error(JsonErrorKind::TooDeep { depth }));

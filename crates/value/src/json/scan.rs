@@ -9,19 +9,21 @@ use super::{JsonError, JsonErrorKind};
 pub(super) enum JsonNumber {
     /// Without point and exponent, and within 64 bits.
     Integer(i64),
+    /// Likewise, above the largest signed integer.
+    Unsigned(u64),
     /// Any other: the nearest double. `-0` is one, because no integer is a negative zero.
     Double(f64),
 }
 
 /// A position in the text.
-pub(super) struct Cursor<'a> {
+pub(super) struct TextCursor<'a> {
     text: &'a str,
     pub(super) position: usize,
 }
 
-impl<'a> Cursor<'a> {
-    pub(super) fn new(text: &'a str) -> Cursor<'a> {
-        Cursor { text, position: 0 }
+impl<'a> TextCursor<'a> {
+    pub(super) fn new(text: &'a str) -> TextCursor<'a> {
+        TextCursor { text, position: 0 }
     }
 
     /// Reads a string after its opening quote, including its closing one; `joined` is a buffer for one with escapes.
@@ -137,6 +139,9 @@ impl<'a> Cursor<'a> {
             // Only a double has a negative zero.
             if let Some(integer) = integer.filter(|integer| !negative || *integer != 0) {
                 return Ok(JsonNumber::Integer(integer));
+            }
+            if !negative {
+                return Ok(JsonNumber::Unsigned(magnitude));
             }
         }
         // The standard parser rounds to the nearest double, ties to even, whatever the length.

@@ -23,7 +23,9 @@ fn numbers_keep_their_kind() {
     read("-0.0e5", Value::Double(-0.0));
     read("9223372036854775807", Value::Int64(i64::MAX));
     read("-9223372036854775808", Value::Int64(i64::MIN));
-    read("9223372036854775808", Value::Double(9_223_372_036_854_775_808.0));
+    read("9223372036854775808", Value::Decimal(Decimal128::from_u64(1 << 63)));
+    read("18446744073709551615", Value::Decimal(Decimal128::from_u64(u64::MAX)));
+    read("18446744073709551616", Value::Double(18_446_744_073_709_551_616.0));
     read("-9223372036854775809", Value::Double(-9_223_372_036_854_775_808.0));
     read("1.0", Value::Double(1.0));
     read("1e2", Value::Double(100.0));

@@ -1,11 +1,11 @@
 //! `changeFeedPolicy`
 
 use super::reader::Reader;
-use model::RequestFault;
+use crate::faults::NosqlFault;
 use model::policy::ChangeFeedPolicy;
 use serde_json::{Value as Json, json};
 
-pub(super) fn read(json: &Json) -> Result<ChangeFeedPolicy, RequestFault> {
+pub(super) fn read(json: &Json) -> Result<ChangeFeedPolicy, NosqlFault> {
     let reader = Reader::new("changeFeedPolicy", "it", json)?;
     reader.only(&["retentionDuration"])?;
     let bounds = 0..=ChangeFeedPolicy::RETENTION_MINUTES_MAX;

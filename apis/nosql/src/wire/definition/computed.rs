@@ -2,8 +2,9 @@
 
 use super::bad;
 use super::reader::Reader;
+use crate::faults::NosqlFault;
+use model::PartitionKeyDefinition;
 use model::policy::ComputedProperty;
-use model::{PartitionKeyDefinition, RequestFault};
 use serde_json::{Value as Json, json};
 
 const POLICY: &str = "computedProperties";
@@ -12,7 +13,7 @@ const POLICY: &str = "computedProperties";
 pub(super) fn read(
     json: Option<&Json>,
     partition_key: &PartitionKeyDefinition,
-) -> Result<Vec<ComputedProperty>, RequestFault> {
+) -> Result<Vec<ComputedProperty>, NosqlFault> {
     let list = match json {
         None => return Ok(Vec::new()),
         Some(Json::Array(list)) => list,
@@ -24,12 +25,12 @@ pub(super) fn read(
         property.check(partition_key)?;
         Ok(property)
     });
-    let properties: Vec<ComputedProperty> = properties.collect::<Result<_, RequestFault>>()?;
+    let properties: Vec<ComputedProperty> = properties.collect::<Result<_, NosqlFault>>()?;
     ComputedProperty::check_all(&properties, partition_key)?;
     Ok(properties)
 }
 
-fn read_property(json: &Json) -> Result<ComputedProperty, RequestFault> {
+fn read_property(json: &Json) -> Result<ComputedProperty, NosqlFault> {
     let reader = Reader::new(POLICY, "a computed property", json)?;
     reader.only(&["name", "query"])?;
     Ok(ComputedProperty::new(reader.required_text("name")?, reader.required_text("query")?))
@@ -44,7 +45,7 @@ mod tests {
     use super::*;
     use model::PartitionKeyKind;
 
-    fn read(list: Json) -> Result<Vec<ComputedProperty>, RequestFault> {
+    fn read(list: Json) -> Result<Vec<ComputedProperty>, NosqlFault> {
         let key = PartitionKeyDefinition::new(PartitionKeyKind::HashV1, ["/city/name"]).unwrap();
         super::read(Some(&list), &key)
     }

@@ -1,7 +1,7 @@
 //! `conflictResolutionPolicy`
 
 use super::reader::Reader;
-use model::RequestFault;
+use crate::faults::NosqlFault;
 use model::policy::ConflictResolution;
 use serde_json::{Value as Json, json};
 
@@ -14,12 +14,12 @@ enum Mode {
 }
 
 /// Absent means that the last write wins.
-pub(super) fn read(json: Option<&Json>) -> Result<ConflictResolution, RequestFault> {
+pub(super) fn read(json: Option<&Json>) -> Result<ConflictResolution, NosqlFault> {
     let Some(json) = json else { return Ok(ConflictResolution::default()) };
     let reader = Reader::new(POLICY, "it", json)?;
     reader.only(&["mode", "conflictResolutionPath", "conflictResolutionProcedure"])?;
     let modes = [("LastWriterWins", Mode::LastWriterWins), ("Custom", Mode::Custom)];
-    let said = |name| Ok::<_, RequestFault>(reader.text(name)?.filter(|text| !text.is_empty()));
+    let said = |name| Ok::<_, NosqlFault>(reader.text(name)?.filter(|text| !text.is_empty()));
     let (path, procedure) = (said("conflictResolutionPath")?, said("conflictResolutionProcedure")?);
     let policy = match reader.choice("mode", &modes)?.unwrap_or(Mode::LastWriterWins) {
         Mode::LastWriterWins if procedure.is_some() => {

@@ -6,9 +6,7 @@ use super::{
 use super::{partition_key, time_to_live, unique, vector};
 use crate::faults::NosqlFault;
 use model::policy::Policies;
-use model::{
-    ContainerChange, ContainerDefinition, ContainerDraft, KeptProperty, PartitionKeyDefinition, RequestFault,
-};
+use model::{ContainerChange, ContainerDefinition, ContainerDraft, KeptProperty, PartitionKeyDefinition};
 use serde_json::{Map, Value as Json};
 
 /// Properties that are kept if a replacement omits them: clients omit what cannot be changed.
@@ -44,7 +42,7 @@ pub(crate) fn read_change(current: &ContainerDefinition, body: &Json) -> Result<
             kept.push(KeptProperty::PartitionKey);
             None
         }
-        None => return Err(bad("partitionKey", "it is missing").into()),
+        None => return Err(bad("partitionKey", "it is missing")),
         Some(json) => Some(json),
     };
     let id = name_of(members)?;
@@ -64,7 +62,7 @@ fn read_draft(
     members: &Map<String, Json>,
     id: String,
     partition_key: PartitionKeyDefinition,
-) -> Result<ContainerDraft, RequestFault> {
+) -> Result<ContainerDraft, NosqlFault> {
     let key = &partition_key;
     let given = |name| given(members, name);
     let policies = Policies {
@@ -129,7 +127,7 @@ fn given<'a>(members: &'a Map<String, Json>, name: &str) -> Option<&'a Json> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::DefaultTtl;
+    use model::{DefaultTtl, RequestFault};
     use serde_json::json;
 
     fn definition() -> ContainerDefinition {
@@ -169,7 +167,7 @@ mod tests {
         assert_eq!(replaced.unique_keys, definition().unique_keys);
         assert_eq!(replaced.default_ttl, DefaultTtl::Off);
         let without_key = replace(&definition(), &json!({ "id": "c" })).unwrap_err();
-        assert!(without_key.to_string().contains("partitionKey"), "{without_key}");
+        assert!(crate::faults::text(&without_key).contains("partitionKey"), "{without_key}");
     }
 
     #[test]
@@ -201,7 +199,7 @@ mod tests {
         let mut body = Json::Object(write(&definition()));
         body["indexingPolicy"]["vectorIndexes"] = json!([{ "path": "/v", "type": "flat" }]);
         body["indexingPolicy"]["fullTextIndexes"] = json!([{ "path": "/t" }]);
-        let message = |body: &Json| read(body).unwrap_err().to_string();
+        let message = |body: &Json| crate::faults::text(&read(body).unwrap_err());
         assert!(message(&body).contains("/v"));
         body["vectorEmbeddingPolicy"] = json!({ "vectorEmbeddings": [{ "path": "/v", "dimensions": 506 }] });
         assert!(message(&body).contains("505"));
@@ -249,7 +247,7 @@ mod tests {
             ),
         ];
         for (body, expected) in cases {
-            let message = read(&body).unwrap_err().to_string();
+            let message = crate::faults::text(&read(&body).unwrap_err());
             assert!(message.contains(expected), "{body}: {message}");
         }
     }

@@ -2,8 +2,9 @@
 
 use super::name_in;
 use super::reader::Reader;
+use crate::faults::NosqlFault;
+use model::PartitionKeyDefinition;
 use model::policy::{ClientEncryptionPolicy, EncryptedPath};
-use model::{PartitionKeyDefinition, RequestFault};
 use serde_json::{Value as Json, json};
 
 const POLICY: &str = "clientEncryptionPolicy";
@@ -15,7 +16,7 @@ const TYPES: [(&str, bool); 2] = [("Deterministic", true), ("Randomized", false)
 pub(super) fn read(
     json: &Json,
     partition_key: &PartitionKeyDefinition,
-) -> Result<ClientEncryptionPolicy, RequestFault> {
+) -> Result<ClientEncryptionPolicy, NosqlFault> {
     let reader = Reader::new(POLICY, "it", json)?;
     reader.only(&["includedPaths", "policyFormatVersion"])?;
     let version = reader.whole("policyFormatVersion", ClientEncryptionPolicy::VERSIONS)?;
@@ -26,7 +27,7 @@ pub(super) fn read(
     Ok(policy)
 }
 
-fn read_path(json: &Json) -> Result<EncryptedPath, RequestFault> {
+fn read_path(json: &Json) -> Result<EncryptedPath, NosqlFault> {
     let reader = Reader::new(POLICY, "an included path", json)?;
     reader.only(&["path", "clientEncryptionKeyId", "encryptionType", "encryptionAlgorithm"])?;
     let path = reader.path("path")?;
@@ -59,7 +60,7 @@ mod tests {
     use super::*;
     use model::PartitionKeyKind;
 
-    fn read(version: u32, path: &str, kind: &str) -> Result<Json, RequestFault> {
+    fn read(version: u32, path: &str, kind: &str) -> Result<Json, NosqlFault> {
         let key = PartitionKeyDefinition::new(PartitionKeyKind::HashV1, ["/pk"]).unwrap();
         let included = json!({
             "path": path,

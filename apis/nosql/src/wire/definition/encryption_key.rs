@@ -2,7 +2,7 @@
 
 use super::{bad, members, name_of, opaque, text};
 use crate::faults::NosqlFault;
-use model::{ClientEncryptionKeyDefinition, OpaqueMembers, RequestFault};
+use model::{ClientEncryptionKeyDefinition, OpaqueMembers};
 use serde_json::{Map, Value as Json};
 
 pub(crate) fn read(body: &Json) -> Result<ClientEncryptionKeyDefinition, NosqlFault> {
@@ -13,7 +13,7 @@ pub(crate) fn read(body: &Json) -> Result<ClientEncryptionKeyDefinition, NosqlFa
     Ok(ClientEncryptionKeyDefinition::new(&id, algorithm, wrapped_key, metadata(members)?)?)
 }
 
-fn metadata(members: &Map<String, Json>) -> Result<OpaqueMembers, RequestFault> {
+fn metadata(members: &Map<String, Json>) -> Result<OpaqueMembers, NosqlFault> {
     match members.get("keyWrapMetadata") {
         Some(Json::Object(metadata)) => Ok(opaque::read_members(metadata)),
         Some(_) | None => Err(bad("keyWrapMetadata", "it must be an object")),
@@ -64,7 +64,7 @@ mod tests {
         ] {
             let mut body = good();
             body[field] = value;
-            let message = read(&body).unwrap_err().to_string();
+            let message = crate::faults::text(&read(&body).unwrap_err());
             assert!(message.contains(field), "{message}");
         }
     }

@@ -2,13 +2,13 @@
 
 use super::opaque;
 use super::reader::Reader;
-use model::RequestFault;
+use crate::faults::NosqlFault;
 use model::policy::{FullTextPath, FullTextPolicy, Language};
 use serde_json::{Map, Value as Json};
 
 const POLICY: &str = "fullTextPolicy";
 
-pub(super) fn read(json: &Json) -> Result<FullTextPolicy, RequestFault> {
+pub(super) fn read(json: &Json) -> Result<FullTextPolicy, NosqlFault> {
     let reader = Reader::new(POLICY, "it", json)?;
     let paths = reader.list("fullTextPaths")?.iter().map(read_path).collect::<Result<_, _>>()?;
     let mut policy = FullTextPolicy { paths, ..FullTextPolicy::default() };
@@ -18,7 +18,7 @@ pub(super) fn read(json: &Json) -> Result<FullTextPolicy, RequestFault> {
     Ok(policy)
 }
 
-fn read_path(json: &Json) -> Result<FullTextPath, RequestFault> {
+fn read_path(json: &Json) -> Result<FullTextPath, NosqlFault> {
     let reader = Reader::new(POLICY, "a full-text path", json)?;
     Ok(FullTextPath {
         path: reader.path("path").map_err(|fault| {
@@ -30,7 +30,7 @@ fn read_path(json: &Json) -> Result<FullTextPath, RequestFault> {
     })
 }
 
-fn language(reader: &Reader<'_>, name: &str) -> Result<Option<Language>, RequestFault> {
+fn language(reader: &Reader<'_>, name: &str) -> Result<Option<Language>, NosqlFault> {
     let Some(text) = reader.text(name)? else { return Ok(None) };
     let known = Language::ALL.map(|language| (language.name(), language));
     let found = reader.chosen(name, text, &known);

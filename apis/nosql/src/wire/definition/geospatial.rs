@@ -2,7 +2,7 @@
 
 use super::name_in;
 use super::reader::Reader;
-use model::RequestFault;
+use crate::faults::NosqlFault;
 use model::policy::GeospatialType;
 use serde_json::{Value as Json, json};
 
@@ -10,7 +10,7 @@ const TYPES: [(&str, GeospatialType); 2] =
     [("Geography", GeospatialType::Geography), ("Geometry", GeospatialType::Geometry)];
 
 /// Absent means geography.
-pub(super) fn read(json: Option<&Json>) -> Result<GeospatialType, RequestFault> {
+pub(super) fn read(json: Option<&Json>) -> Result<GeospatialType, NosqlFault> {
     let Some(json) = json else { return Ok(GeospatialType::default()) };
     let reader = Reader::new("geospatialConfig", "it", json)?;
     reader.only(&["type"])?;

@@ -1,19 +1,25 @@
 //! `indexingPolicy`
 
+use super::name_in;
 use super::reader::Reader;
 use super::special_indexes::{
     read_composite, read_full_text, read_spatial, read_vector, write_composite, write_spatial, write_vector,
 };
-use super::{bad, name_in};
-use model::RequestFault;
-use model::policy::{IndexPath, IndexedPath, IndexingMode, IndexingPolicy};
+use crate::faults::NosqlFault;
+use model::DefinitionList;
+use model::policy::{IndexedPath, IndexingMode, IndexingPolicy, PolicyPath};
 use serde_json::{Map, Value as Json, json};
 
 const POLICY: &str = "indexingPolicy";
 
 /// The lists whose entries are paths or contain one.
-const PATH_LISTS: [&str; 5] =
-    ["includedPaths", "excludedPaths", "spatialIndexes", "vectorIndexes", "fullTextIndexes"];
+const PATH_LISTS: [(&str, DefinitionList); 5] = [
+    ("includedPaths", DefinitionList::IncludedPaths),
+    ("excludedPaths", DefinitionList::ExcludedPaths),
+    ("spatialIndexes", DefinitionList::SpatialIndexes),
+    ("vectorIndexes", DefinitionList::VectorIndexes),
+    ("fullTextIndexes", DefinitionList::FullTextIndexes),
+];
 
 /// The service makes lazy indexing consistent.
 const MODES: [(&str, IndexingMode); 3] = [
@@ -34,7 +40,7 @@ const LEGACY_TYPES: [(&str, ()); 6] = [
 ];
 
 /// Absent means everything but `_etag`.
-pub(super) fn read(json: Option<&Json>) -> Result<IndexingPolicy, RequestFault> {
+pub(super) fn read(json: Option<&Json>) -> Result<IndexingPolicy, NosqlFault> {
     let nothing = Json::Object(Map::new());
     let reader = Reader::new(POLICY, "it", json.unwrap_or(&nothing))?;
     reader.only(&[
@@ -47,8 +53,8 @@ pub(super) fn read(json: Option<&Json>) -> Result<IndexingPolicy, RequestFault> 
         "vectorIndexes",
         "fullTextIndexes",
     ])?;
-    for list in PATH_LISTS {
-        IndexingPolicy::check_count(list, reader.list(list)?.len())?;
+    for (name, list) in PATH_LISTS {
+        IndexingPolicy::check_count(list, reader.list(name)?.len())?;
     }
     let mode = reader.choice("indexingMode", &MODES)?.unwrap_or(IndexingMode::Consistent);
     // The service indexes automatically unless it does not index at all.
@@ -70,15 +76,15 @@ pub(super) fn read(json: Option<&Json>) -> Result<IndexingPolicy, RequestFault> 
 fn list<T>(
     reader: &Reader<'_>,
     name: &str,
-    read: impl Fn(&Json) -> Result<T, RequestFault>,
-) -> Result<Vec<T>, RequestFault> {
+    read: impl Fn(&Json) -> Result<T, NosqlFault>,
+) -> Result<Vec<T>, NosqlFault> {
     reader.list(name)?.iter().map(read).collect()
 }
 
-fn included_path(json: &Json) -> Result<IndexedPath, RequestFault> {
+fn included_path(json: &Json) -> Result<IndexedPath, NosqlFault> {
     let reader = Reader::new(POLICY, "an included path", json)?;
     reader.only(&["path", "indexes"])?;
-    let path = IndexPath::parse(reader.required_text("path")?).map_err(|reason| bad(POLICY, reason))?;
+    let path = PolicyPath::parse(reader.required_text("path")?)?;
     for index in reader.list("indexes")? {
         let index = Reader::new(POLICY, "an index of an included path", index)?;
         index.only(&["kind", "dataType", "precision"])?;
@@ -91,10 +97,10 @@ fn included_path(json: &Json) -> Result<IndexedPath, RequestFault> {
     Ok(IndexedPath { path })
 }
 
-fn excluded_path(json: &Json) -> Result<IndexPath, RequestFault> {
+fn excluded_path(json: &Json) -> Result<PolicyPath, NosqlFault> {
     let reader = Reader::new(POLICY, "an excluded path", json)?;
     reader.only(&["path"])?;
-    IndexPath::parse(reader.required_text("path")?).map_err(|reason| bad(POLICY, reason))
+    Ok(PolicyPath::parse(reader.required_text("path")?)?)
 }
 
 pub(super) fn write(policy: &IndexingPolicy) -> Json {
@@ -128,7 +134,7 @@ mod tests {
     use super::*;
 
     fn read(json: &Json) -> Result<Json, String> {
-        super::read(Some(json)).map(|policy| write(&policy)).map_err(|fault| fault.to_string())
+        super::read(Some(json)).map(|policy| write(&policy)).map_err(|fault| crate::faults::text(&fault))
     }
 
     #[test]

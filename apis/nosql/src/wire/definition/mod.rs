@@ -25,13 +25,13 @@ mod time_to_live;
 mod unique;
 mod vector;
 
-use crate::faults::WireFault;
-use model::{LetterCase, RequestFault, checked_name};
+use crate::faults::{NosqlFault, WireFault};
+use model::{LetterCase, checked_name};
 use serde_json::{Map, Value as Json};
 
-pub(crate) fn name_of(members: &Map<String, Json>) -> Result<String, RequestFault> {
+pub(crate) fn name_of(members: &Map<String, Json>) -> Result<String, NosqlFault> {
     match members.get("id") {
-        Some(Json::String(name)) => checked_name(name).map(str::to_owned),
+        Some(Json::String(name)) => Ok(checked_name(name)?.to_owned()),
         Some(_) => Err(bad("id", "it must be a string")),
         None => Err(bad("id", "it is missing")),
     }
@@ -43,7 +43,7 @@ fn members<'a>(body: &'a Json, what: &str) -> Result<&'a Map<String, Json>, Wire
 }
 
 /// A required string member.
-fn text<'a>(members: &'a Map<String, Json>, field: &str) -> Result<&'a str, RequestFault> {
+fn text<'a>(members: &'a Map<String, Json>, field: &str) -> Result<&'a str, NosqlFault> {
     match members.get(field) {
         Some(Json::String(text)) => Ok(text),
         Some(_) => Err(bad(field, "it must be a string")),
@@ -52,11 +52,7 @@ fn text<'a>(members: &'a Map<String, Json>, field: &str) -> Result<&'a str, Requ
 }
 
 /// The entry of `choices` that `field` names, case-insensitive.
-fn choice<T: Copy>(
-    members: &Map<String, Json>,
-    field: &str,
-    choices: &[(&str, T)],
-) -> Result<T, RequestFault> {
+fn choice<T: Copy>(members: &Map<String, Json>, field: &str, choices: &[(&str, T)]) -> Result<T, NosqlFault> {
     let given = text(members, field)?;
     let found = choices.iter().find(|(name, _)| name.eq_ignore_ascii_case(given));
     let names = || choices.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
@@ -85,6 +81,6 @@ fn name_in<T: PartialEq>(choices: &[(&'static str, T)], choice: &T) -> &'static 
     choices.iter().find(|(_, other)| other == choice).map_or("", |(name, _)| name)
 }
 
-fn bad(field: &str, reason: impl Into<String>) -> RequestFault {
-    RequestFault::BadDefinition { field: field.to_owned(), reason: reason.into() }
+fn bad(field: &str, reason: impl Into<String>) -> NosqlFault {
+    WireFault::Definition { field: field.to_owned(), reason: reason.into() }.into()
 }

@@ -1,7 +1,8 @@
 //! `partitionKey`
 
 use super::bad;
-use model::{PartitionKeyDefinition, PartitionKeyKind, RequestFault};
+use crate::faults::NosqlFault;
+use model::{PartitionKeyDefinition, PartitionKeyKind};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
@@ -50,7 +51,7 @@ fn hash_kind() -> String {
     "Hash".to_owned()
 }
 
-pub(crate) fn read(json: &Json) -> Result<PartitionKeyDefinition, RequestFault> {
+pub(crate) fn read(json: &Json) -> Result<PartitionKeyDefinition, NosqlFault> {
     let raw = RawPartitionKeyDefinition::deserialize(json).map_err(|error| bad(FIELD, error.to_string()))?;
     let states_version = raw.version.is_some();
     let version = raw.version.unwrap_or(RawVersion::Number(1));

@@ -12,7 +12,7 @@ pub(crate) fn read(body: &Json) -> Result<PermissionDefinition, NosqlFault> {
     let key = match members.get("resourcePartitionKey") {
         None | Some(Json::Null) => None,
         Some(key @ Json::Array(_)) => Some(key.to_string()),
-        Some(_) => return Err(bad("resourcePartitionKey", "it must be an array").into()),
+        Some(_) => return Err(bad("resourcePartitionKey", "it must be an array")),
     };
     let id = name_of(members)?;
     let mode = choice(members, "permissionMode", &MODES)?;

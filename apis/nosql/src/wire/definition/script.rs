@@ -76,7 +76,7 @@ mod tests {
             let mut body = good.clone();
             body[field] = value;
             let fault = read(ScriptKind::Trigger, &body).unwrap_err();
-            assert!(field == "id" || fault.to_string().contains(field), "{fault}");
+            assert!(field == "id" || crate::faults::text(&fault).contains(field), "{fault}");
         }
     }
 }

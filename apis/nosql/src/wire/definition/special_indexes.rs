@@ -2,11 +2,12 @@
 
 use super::reader::Reader;
 use super::{bad, name_in};
-use model::RequestFault;
+use crate::faults::NosqlFault;
 use model::policy::{
-    BoundingBox, CompositeIndex, CompositePath, IndexPath, Quantizer, SpatialIndex, SpatialType, VectorIndex,
-    VectorIndexKind,
+    BoundingBox, CompositeIndex, CompositePath, PolicyPath, Quantizer, SpatialIndex, SpatialType,
+    VectorIndex, VectorIndexKind,
 };
+use model::{DefinitionNumber, DefinitionPart};
 use serde_json::{Value as Json, json};
 use value::PropertyPath;
 
@@ -23,7 +24,7 @@ const VECTOR_KINDS: [(&str, VectorIndexKind); 3] = [
     ("diskANN", VectorIndexKind::DiskAnn),
 ];
 
-pub(super) fn read_composite(json: &Json) -> Result<CompositeIndex, RequestFault> {
+pub(super) fn read_composite(json: &Json) -> Result<CompositeIndex, NosqlFault> {
     let Json::Array(list) = json else {
         return Err(bad(POLICY, "a composite index must be an array"));
     };
@@ -45,10 +46,10 @@ pub(super) fn write_composite(index: &CompositeIndex) -> Json {
     index.paths.iter().map(path).collect()
 }
 
-pub(super) fn read_spatial(json: &Json) -> Result<SpatialIndex, RequestFault> {
+pub(super) fn read_spatial(json: &Json) -> Result<SpatialIndex, NosqlFault> {
     let reader = Reader::new(POLICY, "a spatial index", json)?;
     reader.only(&["path", "types", "boundingBox"])?;
-    let path = IndexPath::parse(reader.required_text("path")?).map_err(|reason| bad(POLICY, reason))?;
+    let path = PolicyPath::parse(reader.required_text("path")?)?;
     let known = SpatialType::ALL.map(|kind| (kind.name(), kind));
     let mut types = Vec::new();
     for json in reader.list("types")? {
@@ -62,7 +63,7 @@ pub(super) fn read_spatial(json: &Json) -> Result<SpatialIndex, RequestFault> {
     Ok(index)
 }
 
-fn read_box(json: &Json) -> Result<BoundingBox, RequestFault> {
+fn read_box(json: &Json) -> Result<BoundingBox, NosqlFault> {
     let reader = Reader::new(POLICY, "\"boundingBox\"", json)?;
     reader.only(&CORNERS)?;
     let mut corners = [0.0; 4];
@@ -91,7 +92,7 @@ fn write_box(bounding_box: BoundingBox) -> Json {
     Json::Object(CORNERS.into_iter().zip(bounding_box.corners).map(member).collect())
 }
 
-pub(super) fn read_vector(json: &Json) -> Result<VectorIndex, RequestFault> {
+pub(super) fn read_vector(json: &Json) -> Result<VectorIndex, NosqlFault> {
     let reader = Reader::new(POLICY, "a vector index", json)?;
     reader.only(&[
         "path",
@@ -102,17 +103,15 @@ pub(super) fn read_vector(json: &Json) -> Result<VectorIndex, RequestFault> {
         "vectorIndexShardKey",
     ])?;
     let kind = reader.text("type")?.ok_or_else(|| reader.bad("a vector index needs a \"type\""))?;
-    let refused = |fault: RequestFault| {
+    let refused = |fault: NosqlFault| {
         reader.bad(format!("The Vector Indexing Policy's Index Type::{kind} is invalid: {fault}"))
     };
     let kind = reader.chosen("type", kind, &VECTOR_KINDS).map_err(refused)?;
-    for (name, said, bounds) in [
-        ("quantizationByteSize", "QuantizationByteSize", VectorIndex::QUANTIZATION_BYTES),
-        ("indexingSearchListSize", "IndexingSearchListSize", VectorIndex::SEARCH_LIST_SIZE),
+    for (name, number, bounds) in [
+        ("quantizationByteSize", DefinitionNumber::QuantizationBytes, VectorIndex::QUANTIZATION_BYTES),
+        ("indexingSearchListSize", DefinitionNumber::SearchListSize, VectorIndex::SEARCH_LIST_SIZE),
     ] {
-        if let Some(number) = reader.get(name).and_then(Json::as_i64) {
-            VectorIndex::check_number(said, number, bounds)?;
-        }
+        reader.check_bounds(name, DefinitionPart::Indexing, number, &bounds)?;
     }
     let quantizers = Quantizer::ALL.map(|quantizer| (quantizer.name(), quantizer));
     let index = VectorIndex {
@@ -127,7 +126,7 @@ pub(super) fn read_vector(json: &Json) -> Result<VectorIndex, RequestFault> {
     Ok(index)
 }
 
-fn shard_key(reader: &Reader<'_>) -> Result<Option<PropertyPath>, RequestFault> {
+fn shard_key(reader: &Reader<'_>) -> Result<Option<PropertyPath>, NosqlFault> {
     let name = "vectorIndexShardKey";
     let parse = |text: &str| {
         PropertyPath::parse(text).map_err(|error| {
@@ -163,7 +162,7 @@ pub(super) fn write_vector(index: &VectorIndex) -> Json {
 }
 
 /// The path of a full-text index.
-pub(super) fn read_full_text(json: &Json) -> Result<PropertyPath, RequestFault> {
+pub(super) fn read_full_text(json: &Json) -> Result<PropertyPath, NosqlFault> {
     let reader = Reader::new(POLICY, "a full-text index", json)?;
     reader.only(&["path"])?;
     reader.path("path")

@@ -1,11 +1,12 @@
 //! The requested throughput in the body of a replaced offer.
 
 use super::bad;
-use model::{RequestFault, Throughput, ThroughputChange};
+use crate::faults::NosqlFault;
+use model::{Throughput, ThroughputChange};
 use serde_json::Value as Json;
 
 /// The requested rate is in `content`.
-pub(crate) fn read(body: &Json) -> Result<ThroughputChange, RequestFault> {
+pub(crate) fn read(body: &Json) -> Result<ThroughputChange, NosqlFault> {
     let Some(Json::Object(content)) = body.get("content") else {
         return Err(bad("content", "it must be an object"));
     };

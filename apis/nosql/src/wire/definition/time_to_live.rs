@@ -1,21 +1,15 @@
 //! `defaultTtl` and `analyticalStorageTtl`
 
-use super::bad;
 use model::policy::AnalyticalTtl;
 use model::{DefaultTtl, RequestFault};
 use serde_json::Value as Json;
 
-/// The same text for numbers out of bounds and for other values.
-const DEFAULT_TTL_RULE: &str = "it must be -1 or a whole number from 1 to 2147483647";
-const ANALYTICAL_TTL_RULE: &str = "it must be a whole number from -1 to 2147483647";
-
 /// Absent means that nothing expires.
 pub(super) fn read_default(json: Option<&Json>) -> Result<DefaultTtl, RequestFault> {
     let Some(json) = json.filter(|json| !json.is_null()) else { return Ok(DefaultTtl::Off) };
-    let wrong = || bad("defaultTtl", DEFAULT_TTL_RULE);
-    let ttl = match json.as_i64().ok_or_else(wrong)? {
+    let ttl = match json.as_i64().ok_or_else(DefaultTtl::invalid)? {
         -1 => DefaultTtl::OnDemand,
-        seconds => DefaultTtl::Seconds(u32::try_from(seconds).map_err(|_| wrong())?),
+        seconds => DefaultTtl::Seconds(u32::try_from(seconds).map_err(|_| DefaultTtl::invalid())?),
     };
     ttl.check()?;
     Ok(ttl)
@@ -31,7 +25,7 @@ pub(super) fn write_default(ttl: DefaultTtl) -> Option<Json> {
 }
 
 pub(super) fn read_analytical(json: &Json) -> Result<AnalyticalTtl, RequestFault> {
-    let seconds = json.as_i64().ok_or_else(|| bad("analyticalStorageTtl", ANALYTICAL_TTL_RULE))?;
+    let seconds = json.as_i64().ok_or_else(AnalyticalTtl::invalid)?;
     AnalyticalTtl::new(seconds)
 }
 
@@ -45,7 +39,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn every_wrong_number_has_the_same_text() {
+    fn every_wrong_number_has_the_same_fault() {
         let default = |json: Json| read_default(Some(&json));
         assert_eq!(default(json!(null)), Ok(DefaultTtl::Off));
         assert_eq!(default(json!(-1)), Ok(DefaultTtl::OnDemand));
@@ -53,12 +47,12 @@ mod tests {
         assert!(default(json!(2_147_483_647_u32)).is_ok());
         for wrong in [json!(2_147_483_648_u32), json!(0), json!(-2), json!("1"), json!(1.5), json!(i64::MAX)]
         {
-            assert_eq!(default(wrong.clone()), Err(bad("defaultTtl", DEFAULT_TTL_RULE)), "{wrong}");
+            assert_eq!(default(wrong.clone()), Err(DefaultTtl::invalid()), "{wrong}");
         }
         let analytical = |json: Json| read_analytical(&json);
         assert!(analytical(json!(-1)).is_ok() && analytical(json!(0)).is_ok());
         for wrong in [json!(2_147_483_648_u32), json!(-2), json!("1"), json!(1.5)] {
-            let expected = Err(bad("analyticalStorageTtl", ANALYTICAL_TTL_RULE));
+            let expected = Err(AnalyticalTtl::invalid());
             assert_eq!(analytical(wrong.clone()), expected, "{wrong}");
         }
     }

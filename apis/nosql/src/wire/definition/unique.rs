@@ -1,14 +1,15 @@
 //! `uniqueKeyPolicy`
 
 use super::bad;
-use model::{RequestFault, UniqueKey, UniqueKeyPolicy};
+use crate::faults::NosqlFault;
+use model::{UniqueKey, UniqueKeyPolicy};
 use serde_json::{Value as Json, json};
 use value::PropertyPath;
 
 const POLICY: &str = "uniqueKeyPolicy";
 
 /// Absent means none.
-pub(super) fn read(json: Option<&Json>) -> Result<UniqueKeyPolicy, RequestFault> {
+pub(super) fn read(json: Option<&Json>) -> Result<UniqueKeyPolicy, NosqlFault> {
     let Some(json) = json.filter(|json| !json.is_null()) else {
         return Ok(UniqueKeyPolicy::default());
     };
@@ -24,7 +25,7 @@ pub(super) fn read(json: Option<&Json>) -> Result<UniqueKeyPolicy, RequestFault>
     Ok(UniqueKeyPolicy { keys: keys.iter().map(read_key).collect::<Result<_, _>>()? })
 }
 
-fn read_key(json: &Json) -> Result<UniqueKey, RequestFault> {
+fn read_key(json: &Json) -> Result<UniqueKey, NosqlFault> {
     let Some(Json::Array(texts)) = json.get("paths") else {
         return Err(bad(POLICY, "each constraint needs an array \"paths\""));
     };

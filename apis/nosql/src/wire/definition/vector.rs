@@ -2,8 +2,9 @@
 
 use super::reader::Reader;
 use super::{name_in, opaque};
-use model::RequestFault;
+use crate::faults::NosqlFault;
 use model::policy::{DistanceFunction, VectorDataType, VectorEmbedding, VectorEmbeddingPolicy};
+use model::{DefinitionNumber, DefinitionPart};
 use serde_json::{Value as Json, json};
 
 const POLICY: &str = "vectorEmbeddingPolicy";
@@ -21,7 +22,7 @@ const DISTANCES: [(&str, DistanceFunction); 3] = [
     ("euclidean", DistanceFunction::Euclidean),
 ];
 
-pub(super) fn read(json: &Json) -> Result<VectorEmbeddingPolicy, RequestFault> {
+pub(super) fn read(json: &Json) -> Result<VectorEmbeddingPolicy, NosqlFault> {
     let reader = Reader::new(POLICY, "it", json)?;
     reader.only(&["vectorEmbeddings"])?;
     let embeddings = reader.list("vectorEmbeddings")?.iter().map(read_embedding);
@@ -30,7 +31,7 @@ pub(super) fn read(json: &Json) -> Result<VectorEmbeddingPolicy, RequestFault> {
     Ok(policy)
 }
 
-fn read_embedding(json: &Json) -> Result<VectorEmbedding, RequestFault> {
+fn read_embedding(json: &Json) -> Result<VectorEmbedding, NosqlFault> {
     let reader = Reader::new(POLICY, "a vector embedding", json)?;
     reader.only(&["path", "dataType", "dimensions", "distanceFunction", "embeddingSource"])?;
     let source = match reader.get("embeddingSource") {
@@ -38,10 +39,9 @@ fn read_embedding(json: &Json) -> Result<VectorEmbedding, RequestFault> {
         Some(Json::Object(source)) => Some(opaque::read_members(source)),
         Some(_) => return Err(reader.bad("\"embeddingSource\" must be an object")),
     };
-    if let Some(number) = reader.get("dimensions").and_then(Json::as_i64) {
-        VectorEmbedding::check_dimensions(number)?;
-    }
-    let dimensions = |reader: &Reader<'_>| reader.whole("dimensions", VectorEmbedding::DIMENSIONS);
+    let bounds = VectorEmbedding::DIMENSIONS;
+    reader.check_bounds("dimensions", DefinitionPart::Vectors, DefinitionNumber::Dimensions, &bounds)?;
+    let dimensions = |reader: &Reader<'_>| reader.whole("dimensions", bounds.clone());
     Ok(VectorEmbedding {
         path: reader.path("path")?,
         data_type: chosen(&reader, "dataType", "DataType", &DATA_TYPES)?,
@@ -57,9 +57,9 @@ fn chosen<T: Copy + Default>(
     name: &str,
     said: &str,
     choices: &[(&str, T)],
-) -> Result<T, RequestFault> {
+) -> Result<T, NosqlFault> {
     let Some(text) = reader.text(name)? else { return Ok(T::default()) };
-    let refused = |fault: RequestFault| {
+    let refused = |fault: NosqlFault| {
         reader.bad(format!("The Vector Embedding Policy has an invalid {said}:{text}: {fault}"))
     };
     reader.chosen(name, text, choices).map_err(refused)
@@ -86,7 +86,7 @@ fn write_embedding(embedding: &VectorEmbedding) -> Json {
 mod tests {
     use super::*;
 
-    fn read(embedding: Json) -> Result<Json, RequestFault> {
+    fn read(embedding: Json) -> Result<Json, NosqlFault> {
         super::read(&json!({ "vectorEmbeddings": [embedding] })).map(|policy| write(&policy))
     }
 

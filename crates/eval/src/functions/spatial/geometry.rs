@@ -31,15 +31,15 @@ pub(super) enum Geometry {
 }
 
 /// Why a value is not a geometry, as returned by ST_ISVALIDDETAILED.
-pub(super) type Reason = &'static str;
+pub(super) type InvalidReason = &'static str;
 
-const NOT_A_GEOMETRY: Reason = "Input is not a valid GeoJSON geometry.";
-const NO_COORDINATES: Reason = "The coordinates of the geometry are missing or not an array.";
-const NOT_A_POSITION: Reason = "A position must be an array of two or three numbers.";
+const NOT_A_GEOMETRY: InvalidReason = "Input is not a valid GeoJSON geometry.";
+const NO_COORDINATES: InvalidReason = "The coordinates of the geometry are missing or not an array.";
+const NOT_A_POSITION: InvalidReason = "A position must be an array of two or three numbers.";
 
 impl Geometry {
     /// Parses a geometry, or returns what is wrong with it.
-    pub(super) fn read(value: ValueRef<'_>) -> Result<Geometry, Reason> {
+    pub(super) fn read(value: ValueRef<'_>) -> Result<Geometry, InvalidReason> {
         let kind = value.member("type").and_then(ValueRef::as_str).ok_or(NOT_A_GEOMETRY)?;
         let coordinates = value.member("coordinates").ok_or(NO_COORDINATES)?;
         match kind {
@@ -55,14 +55,17 @@ impl Geometry {
 }
 
 /// Reads each element of a non-empty array.
-fn list<'v, T>(value: ValueRef<'v>, read: fn(ValueRef<'v>) -> Result<T, Reason>) -> Result<Vec<T>, Reason> {
+fn list<'v, T>(
+    value: ValueRef<'v>,
+    read: fn(ValueRef<'v>) -> Result<T, InvalidReason>,
+) -> Result<Vec<T>, InvalidReason> {
     if value.kind() != value::Kind::Array || value.is_empty() {
         return Err(NO_COORDINATES);
     }
     value.elements().map(read).collect()
 }
 
-fn position(value: ValueRef<'_>) -> Result<Position, Reason> {
+fn position(value: ValueRef<'_>) -> Result<Position, InvalidReason> {
     // A third number is the height, which is ignored.
     let numbers: Option<Vec<f64>> = value.elements().take(4).map(ValueRef::as_f64).collect();
     let (longitude, latitude) = match numbers.as_deref() {
@@ -78,16 +81,16 @@ fn position(value: ValueRef<'_>) -> Result<Position, Reason> {
     Ok(Position { longitude, latitude })
 }
 
-fn positions(value: ValueRef<'_>) -> Result<Vec<Position>, Reason> {
+fn positions(value: ValueRef<'_>) -> Result<Vec<Position>, InvalidReason> {
     list(value, position)
 }
 
-fn line(value: ValueRef<'_>) -> Result<Vec<Position>, Reason> {
+fn line(value: ValueRef<'_>) -> Result<Vec<Position>, InvalidReason> {
     let line = positions(value)?;
     if line.len() < 2 { Err("A LineString must have at least two positions.") } else { Ok(line) }
 }
 
-fn ring(value: ValueRef<'_>) -> Result<Vec<Position>, Reason> {
+fn ring(value: ValueRef<'_>) -> Result<Vec<Position>, InvalidReason> {
     let ring = positions(value)?;
     if ring.len() < RING_POSITIONS_MIN {
         return Err("A ring of a Polygon must have at least four positions.");
@@ -98,7 +101,7 @@ fn ring(value: ValueRef<'_>) -> Result<Vec<Position>, Reason> {
     Ok(ring)
 }
 
-fn polygon(value: ValueRef<'_>) -> Result<Polygon, Reason> {
+fn polygon(value: ValueRef<'_>) -> Result<Polygon, InvalidReason> {
     let mut rings = list(value, ring)?;
     if rings.iter().map(Vec::len).sum::<usize>() > POLYGON_POSITIONS_MAX {
         return Err("A Polygon must not have more than 4096 positions.");

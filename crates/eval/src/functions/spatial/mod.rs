@@ -7,7 +7,7 @@ mod geometry;
 mod outline;
 mod sphere;
 
-pub use self::outline::{Cap, Direction, Outline, angle_between, angle_of_metres};
+pub use self::outline::{Cap, Outline, UnitVector, angle_between, angle_of_metres};
 
 use geographiclib_rs::{Geodesic, InverseGeodesic, PolygonArea, Winding};
 use value::Value;
@@ -16,19 +16,19 @@ use self::geometry::{Geometry, Polygon, Position};
 use self::sphere::{Side, Vector};
 use super::Call;
 use crate::EvalFault;
-use crate::expression::{Outcome, defined};
+use crate::expression::{EvalResult, defined};
 use crate::number::double_value;
 
 fn geometry(call: Call<'_>, index: usize) -> Result<Option<Geometry>, EvalFault> {
     Ok(call.value(index)?.and_then(|value| Geometry::read(value.as_ref()).ok()))
 }
 
-pub(super) fn is_valid(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn is_valid(call: Call<'_>) -> EvalResult<'_> {
     let value = defined!(call.value(0));
     Ok(Some(Geometry::read(value.as_ref()).is_ok().into()))
 }
 
-pub(super) fn is_valid_detailed(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn is_valid_detailed(call: Call<'_>) -> EvalResult<'_> {
     let value = defined!(call.value(0));
     let members = match Geometry::read(value.as_ref()) {
         Ok(_) => vec![("valid".to_owned(), Value::Bool(true))],
@@ -40,7 +40,7 @@ pub(super) fn is_valid_detailed(call: Call<'_>) -> Outcome<'_> {
 }
 
 /// Area in square metres; 0 for points and lines.
-pub(super) fn area(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn area(call: Call<'_>) -> EvalResult<'_> {
     let geometry = defined!(geometry(call, 0));
     let area = match geometry {
         Geometry::Points(_) | Geometry::Lines(_) => 0.0,
@@ -86,7 +86,7 @@ fn any<T>(
 }
 
 /// Metres between the nearest points; 0 if the geometries intersect.
-pub(super) fn distance(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn distance(call: Call<'_>) -> EvalResult<'_> {
     let left = defined!(geometry(call, 0));
     let right = defined!(geometry(call, 1));
     if meet(call, &left, &right)? {
@@ -137,7 +137,7 @@ fn nearest_points(
 }
 
 /// Whether the first is within the second.
-pub(super) fn within(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn within(call: Call<'_>) -> EvalResult<'_> {
     let inner = defined!(geometry(call, 0));
     let outer = defined!(geometry(call, 1));
     let positions = vertices(&outer).count();
@@ -180,7 +180,7 @@ fn each_in_some<I, O>(
 }
 
 /// Whether the two have a common point.
-pub(super) fn intersects(call: Call<'_>) -> Outcome<'_> {
+pub(super) fn intersects(call: Call<'_>) -> EvalResult<'_> {
     let left = defined!(geometry(call, 0));
     let right = defined!(geometry(call, 1));
     Ok(Some(meet(call, &left, &right)?.into()))

@@ -11,7 +11,7 @@ use super::sphere::{self, Side};
 use super::{lines, rings, vertices};
 
 /// A unit vector from the centre of the sphere.
-pub type Direction = [f64; 3];
+pub type UnitVector = [f64; 3];
 
 /// Angle by which everything is enlarged; far above the tolerance of touching geometries and above rounding errors.
 const SLACK: f64 = 1e-9;
@@ -32,7 +32,7 @@ const EDGE_ANGLE_MAX: f64 = 3.1;
 pub struct Outline {
     geometry: Geometry,
     /// The ends of all edges, which are used repeatedly.
-    edges: Vec<(Direction, Direction)>,
+    edges: Vec<(UnitVector, UnitVector)>,
     cap: Option<Cap>,
     is_anywhere: bool,
 }
@@ -41,7 +41,7 @@ pub struct Outline {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cap {
     /// The centre of the cap.
-    pub centre: Direction,
+    pub centre: UnitVector,
     /// The angle, at most a little less than a right one.
     pub radius: f64,
 }
@@ -60,7 +60,7 @@ impl Outline {
     }
 
     /// The points of a geometry that consists of points only.
-    pub fn points(&self) -> Option<Vec<Direction>> {
+    pub fn points(&self) -> Option<Vec<UnitVector>> {
         match &self.geometry {
             Geometry::Points(points) => Some(points.iter().map(|point| sphere::vector(*point)).collect()),
             Geometry::Lines(_) | Geometry::Polygons(_) => None,
@@ -73,7 +73,7 @@ impl Outline {
     }
 
     /// Whether a point of the geometry may be within an angle of a direction.
-    pub fn is_near(&self, direction: Direction, angle: f64) -> bool {
+    pub fn is_near(&self, direction: UnitVector, angle: f64) -> bool {
         if self.is_anywhere || angle + SLACK >= std::f64::consts::PI {
             return true;
         }
@@ -96,12 +96,12 @@ pub fn angle_of_metres(metres: f64) -> f64 {
 }
 
 /// The angle between two directions.
-pub fn angle_between(left: Direction, right: Direction) -> f64 {
+pub fn angle_between(left: UnitVector, right: UnitVector) -> f64 {
     let half_chord = sphere::chord_squared(left, right).sqrt() / 2.0;
     2.0 * half_chord.min(1.0).asin()
 }
 
-fn is_inside(polygon: &Polygon, direction: Direction) -> bool {
+fn is_inside(polygon: &Polygon, direction: UnitVector) -> bool {
     sphere::side(polygon, sphere::position(direction)) != Side::Outside
 }
 
@@ -119,7 +119,7 @@ fn has_doubtful_edge(polygon: &Polygon) -> bool {
 }
 
 fn cap_of(geometry: &Geometry) -> Option<Cap> {
-    let directions: Vec<Direction> = vertices(geometry).map(|position| sphere::vector(*position)).collect();
+    let directions: Vec<UnitVector> = vertices(geometry).map(|position| sphere::vector(*position)).collect();
     let sum = directions.iter().fold([0.0; 3], |sum, direction| {
         [sum[0] + direction[0], sum[1] + direction[1], sum[2] + direction[2]]
     });
@@ -147,7 +147,7 @@ mod tests {
         Outline::read(Value::from_json(json.as_bytes()).unwrap().as_ref())
     }
 
-    fn direction(longitude: f64, latitude: f64) -> Direction {
+    fn direction(longitude: f64, latitude: f64) -> UnitVector {
         sphere::vector(super::super::geometry::Position { longitude, latitude })
     }
 

@@ -1,6 +1,6 @@
 //! The background job of an index; there is at most one.
 
-use crate::index::jobs::{Inputs, Install, Job, Output};
+use crate::index::jobs::{Inputs, Install, Job, JobOutput};
 use crate::index::piece::SegmentPiece;
 use model::Fault;
 use tokio::task::JoinError;
@@ -37,7 +37,7 @@ impl JobState {
     }
 
     /// Waits for the running job; forever without one.
-    pub(super) async fn ended(&mut self) -> Result<Result<Output, Fault>, JoinError> {
+    pub(super) async fn ended(&mut self) -> Result<Result<JobOutput, Fault>, JoinError> {
         match self {
             JobState::Busy(job) => (&mut job.task).await,
             JobState::Incomplete | JobState::Idle | JobState::Installing(_) => std::future::pending().await,

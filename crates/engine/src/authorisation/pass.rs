@@ -1,0 +1,256 @@
+//! Passes: the proof that a caller may perform one action on one resource.
+//!
+//! Only [`Access`](super::Access) makes them, after the check. A pass contains what it was given for, and the engine
+//! works on that: a call that takes a pass takes no additional address. Passes borrow, so they need no allocation.
+
+use super::{Action, Principal, Reach, Resource};
+use crate::catalog::{Container, Database, Entry, NamedScript, Permission};
+use crate::documents::{DocumentAddress, Keyed};
+use crate::feed::Scope;
+use model::{MissingFault, PartitionKey, Rid, ScriptKind};
+use plan::DocumentOperation;
+
+/// A resource of the catalog for which passes are given. The type of a pass determines which calls accept it.
+pub trait Guarded: sealed::Sealed {
+    /// The action of reading it.
+    const READ: Action;
+    /// The action of changing it.
+    const CHANGE: Action;
+
+    /// The resource that is authorised.
+    fn as_resource(&self) -> Resource<'_>;
+}
+
+mod sealed {
+    /// Prevents other implementations.
+    pub trait Sealed {}
+}
+
+/// The account itself: its databases and offers.
+#[derive(Clone, Copy, Debug)]
+pub struct Account;
+
+/// The scripts of one kind in a container.
+#[derive(Clone, Copy, Debug)]
+pub struct Scripts<'a> {
+    /// The container.
+    pub container: &'a Container,
+    /// The kind.
+    pub kind: ScriptKind,
+}
+
+/// The users of a database.
+#[derive(Clone, Copy, Debug)]
+pub struct Users<'a> {
+    /// The database.
+    pub database: &'a Database,
+}
+
+/// The permissions of all users of a database. Reading them returns their tokens.
+#[derive(Clone, Copy, Debug)]
+pub struct Permissions<'a> {
+    /// The database.
+    pub database: &'a Database,
+}
+
+impl sealed::Sealed for Account {}
+impl sealed::Sealed for &Database {}
+impl sealed::Sealed for &Container {}
+impl sealed::Sealed for Scripts<'_> {}
+impl sealed::Sealed for NamedScript<'_> {}
+impl sealed::Sealed for Users<'_> {}
+impl sealed::Sealed for Permissions<'_> {}
+
+impl Guarded for Account {
+    const READ: Action = Action::ReadMetadata;
+    const CHANGE: Action = Action::ChangeMetadata;
+
+    fn as_resource(&self) -> Resource<'_> {
+        Resource::Account
+    }
+}
+
+impl Guarded for &Database {
+    const READ: Action = Action::ReadMetadata;
+    const CHANGE: Action = Action::ChangeMetadata;
+
+    fn as_resource(&self) -> Resource<'_> {
+        Resource::Database(self)
+    }
+}
+
+impl Guarded for &Container {
+    const READ: Action = Action::ReadMetadata;
+    const CHANGE: Action = Action::ChangeMetadata;
+
+    fn as_resource(&self) -> Resource<'_> {
+        Resource::Container(self, Reach::Whole)
+    }
+}
+
+impl Guarded for Scripts<'_> {
+    const READ: Action = Action::ReadMetadata;
+    const CHANGE: Action = Action::ChangeMetadata;
+
+    fn as_resource(&self) -> Resource<'_> {
+        Resource::Container(self.container, Reach::Scripts(self.kind))
+    }
+}
+
+impl Guarded for NamedScript<'_> {
+    const READ: Action = Action::ReadMetadata;
+    const CHANGE: Action = Action::ChangeMetadata;
+
+    fn as_resource(&self) -> Resource<'_> {
+        Resource::Container(self.container, Reach::Script(self.kind, self.name()))
+    }
+}
+
+impl Guarded for Users<'_> {
+    const READ: Action = Action::ReadUsers;
+    const CHANGE: Action = Action::ChangePermissions;
+
+    fn as_resource(&self) -> Resource<'_> {
+        Resource::Database(self.database)
+    }
+}
+
+impl Guarded for Permissions<'_> {
+    const READ: Action = Action::ReadPermissions;
+    const CHANGE: Action = Action::ChangePermissions;
+
+    fn as_resource(&self) -> Resource<'_> {
+        Resource::Database(self.database)
+    }
+}
+
+/// Permission to read a resource of the catalog.
+#[derive(Debug)]
+#[must_use = "a pass that is not used authorises nothing"]
+pub struct CatalogPass<R> {
+    pub(crate) resource: R,
+}
+
+/// Permission to change a resource of the catalog, once.
+#[derive(Debug)]
+#[must_use = "a pass that is not used authorises nothing"]
+pub struct AdminPass<R> {
+    pub(crate) resource: R,
+}
+
+impl<R> CatalogPass<R> {
+    pub(super) fn new(resource: R) -> CatalogPass<R> {
+        CatalogPass { resource }
+    }
+}
+
+impl<R> AdminPass<R> {
+    pub(super) fn new(resource: R) -> AdminPass<R> {
+        AdminPass { resource }
+    }
+}
+
+impl<R: Clone> AdminPass<R> {
+    /// Permission to read the same resource: a caller who may change it may read it.
+    pub fn reading(&self) -> CatalogPass<R> {
+        CatalogPass { resource: self.resource.clone() }
+    }
+}
+
+/// Refuses an entry that belongs to another resource than the pass: its holder sees it as missing.
+pub(crate) fn check_parent<D>(entry: &Entry<D>, parent: Rid) -> Result<(), MissingFault> {
+    if entry.rid().parent() == Some(parent) { Ok(()) } else { Err(MissingFault::Resource) }
+}
+
+impl CatalogPass<Permissions<'_>> {
+    /// Refuses a permission of a user of another database.
+    pub(crate) fn check_permission(&self, permission: &Permission) -> Result<(), MissingFault> {
+        self.resource.check(permission)
+    }
+}
+
+impl Permissions<'_> {
+    /// Refuses a permission of a user of another database.
+    pub(crate) fn check(&self, permission: &Permission) -> Result<(), MissingFault> {
+        let database = permission.rid().parent().and_then(|user| user.parent());
+        if database == Some(self.database.rid()) { Ok(()) } else { Err(MissingFault::Resource) }
+    }
+}
+
+impl<'a> CatalogPass<Permissions<'a>> {
+    /// Permission to read the users who have these permissions: a caller who may read permissions may read users.
+    pub fn users(&self) -> CatalogPass<Users<'a>> {
+        CatalogPass { resource: Users { database: self.resource.database } }
+    }
+}
+
+/// Permission to execute a stored procedure.
+#[derive(Debug)]
+#[must_use = "a pass that is not used authorises nothing"]
+pub struct ExecutePass<'a> {
+    pub(crate) script: NamedScript<'a>,
+}
+
+/// Permission to read one document.
+#[derive(Debug)]
+#[must_use = "a pass that is not used authorises nothing"]
+pub struct DocumentPass<'a> {
+    pub(crate) container: &'a Container,
+    pub(crate) address: DocumentAddress,
+}
+
+/// Permission to read some documents.
+#[derive(Debug)]
+#[must_use = "a pass that is not used authorises nothing"]
+pub struct DocumentsPass<'a> {
+    pub(crate) container: &'a Container,
+    pub(crate) addresses: Vec<DocumentAddress>,
+}
+
+/// Permission to list the documents of a scope.
+#[derive(Debug)]
+#[must_use = "a pass that is not used authorises nothing"]
+pub struct FeedPass<'a> {
+    pub(crate) container: &'a Container,
+    pub(crate) scope: Scope,
+}
+
+/// Permission to query the documents of a scope.
+#[derive(Debug)]
+#[must_use = "a pass that is not used authorises nothing"]
+pub struct QueryPass<'a> {
+    pub(crate) container: &'a Container,
+    pub(crate) principal: &'a Principal,
+    pub(crate) scope: Scope,
+}
+
+/// Permission to perform one operation on a document.
+#[derive(Debug)]
+#[must_use = "a pass that is not used authorises nothing"]
+pub struct WritePass<'a> {
+    pub(crate) keyed: Keyed<'a>,
+}
+
+impl WritePass<'_> {
+    /// The partition key of the document.
+    pub fn key(&self) -> &PartitionKey {
+        self.keyed.key()
+    }
+}
+
+/// Permission to perform operations on the documents of one partition key.
+#[derive(Debug)]
+#[must_use = "a pass that is not used authorises nothing"]
+pub struct BatchPass<'a> {
+    pub(crate) container: &'a Container,
+    pub(crate) key: PartitionKey,
+    pub(crate) operations: Vec<DocumentOperation>,
+}
+
+/// Permission to delete all documents of one partition key.
+#[derive(Debug)]
+#[must_use = "a pass that is not used authorises nothing"]
+pub struct LogicalPartitionPass<'a> {
+    pub(crate) container: &'a Container,
+    pub(crate) key: PartitionKey,
+}
