@@ -41,8 +41,8 @@ pub use catalog::{
 pub use continuation::Continuation;
 pub use derived::Derived;
 pub use documents::{
-    AfterRefusal, BatchReceipt, BulkReceipt, DocumentAddress, Keyed, ReadOptions, ReadReceipt,
-    RefusedDocument, StepReceipt, WriteReceipt,
+    AfterRefusal, BatchReceipt, BulkReceipt, DocumentAddress, DocumentReceipt, Keyed, ReadOptions,
+    RefusedDocument, StepReceipt,
 };
 pub use engine::{Engine, EngineOptions, MemoryUse, PartitionBounds, STORE_SPACES};
 pub use exec::{

@@ -6,7 +6,7 @@ use crate::authorisation::{Principal, QueryPass};
 use crate::catalog::Container;
 use crate::continuation::{self, Continuation, Opened};
 use crate::engine::Engine;
-use crate::feed::{Scope, bounds};
+use crate::feed::{PAGE_BYTES_STOP, Scope, bounds};
 use crate::isolation::Size;
 use crate::ledger::refusal_charge;
 use crate::router::{Attempts, Routed};
@@ -23,11 +23,6 @@ use plan::{DocumentLink, SystemProperties};
 use std::borrow::Cow;
 use std::sync::Arc;
 use value::{PropertyPath, Value};
-
-/// Bytes of rows after which a page takes no further one. The text of a document can be somewhat longer than its
-/// encoding, and the last row may have its full two megabytes: hence the distance from the four megabytes that a page
-/// may have.
-const PAGE_BYTES_STOP: usize = 3 * 512 * 1024;
 
 /// The request for a page of a query.
 #[derive(Clone, Debug)]

@@ -252,7 +252,7 @@ mod tests {
             ("id", |draft| draft.id = "d".to_owned()),
             ("partitionKey", |draft| draft.partition_key = key("/other")),
             ("UniqueKeys", |draft| draft.unique_keys = UniqueKeyPolicy::default()),
-            ("Conflicts", |draft| {
+            ("conflictResolutionPolicy", |draft| {
                 draft.policies.conflicts = ConflictResolution::Custom(String::new());
             }),
             ("vectorEmbeddingPolicy", |draft| draft.policies.vectors = vectors("/v", 4)),

@@ -192,7 +192,7 @@ impl Clients {
         let item = Item::new(document).map_err(|fault| fault.to_string())?;
         let mutation = match random.below(4) {
             _ if is_rename => Mutation::Replace { target, item, condition, rename: Rename::Allowed },
-            0 => Mutation::Create { item, condition },
+            0 => Mutation::Create { item },
             _ => Mutation::Upsert { item, condition },
         };
         self.transaction(&key, mutation)

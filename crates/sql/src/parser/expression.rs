@@ -51,7 +51,6 @@ enum Chain {
 }
 
 impl Parser<'_> {
-    /// Parses an expression.
     pub(super) fn expression(&mut self) -> Parsed<ParsedNode> {
         self.operators(Power::Conditional)
     }
