@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // what tasks are for
 
 mod bench;
+mod clients;
 mod conformance;
 mod run;
 mod stages;
@@ -16,8 +17,9 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask TASK
 
-  test [--only PART]                               every check and test; the totals are the last line
-       parts: rust python javascript java go rust-sdk browser kill disk hostile
+  test [--only PART] [--update]                    every check and test; the totals are the last line
+       parts: rust python javascript java go rust-sdk generations browser kill disk hostile
+       --update writes the table of clients in COMPAT.md, which is otherwise compared with what ran
   tidy                                             crate dependencies, file sizes, heads, links
   kill [--rounds N] [--seed S]                     kill -9 under load, restart, compare
   histories [--rounds N] [--seed S]                concurrent clients; one order of events must explain every answer

@@ -2,7 +2,12 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{ChildStderr, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+
+/// Pause between two looks at a program that has closed its outputs but not ended.
+const POLL_PAUSE: Duration = Duration::from_millis(20);
 
 /// A program to run in the repository.
 pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>, folder: &Path, arguments: &[&str]) -> Command {
@@ -31,12 +36,49 @@ pub(crate) fn tee(mut command: Command) -> Result<(String, bool), String> {
     let name = describe(&command);
     let failed = |error: std::io::Error| format!("cannot run `{name}`: {error}");
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)?;
-    let errors = child.stderr.take().map(|pipe| std::thread::spawn(move || pass_on(pipe, std::io::stderr())));
-    let mut text = child.stdout.take().map(|pipe| pass_on(pipe, std::io::stdout())).unwrap_or_default();
+    let text = forward((child.stdout.take(), child.stderr.take()));
+    let status = child.wait().map_err(failed)?;
+    Ok((text, status.success()))
+}
+
+/// Forwards both outputs of a program until it closes them; returns their text.
+fn forward((output, errors): (Option<ChildStdout>, Option<ChildStderr>)) -> String {
+    let errors = errors.map(|pipe| std::thread::spawn(move || pass_on(pipe, std::io::stderr())));
+    let mut text = output.map(|pipe| pass_on(pipe, std::io::stdout())).unwrap_or_default();
     if let Some(Ok(errors)) = errors.map(std::thread::JoinHandle::join) {
         text.push_str(&errors);
     }
-    let status = child.wait().map_err(failed)?;
+    text
+}
+
+/// As [`tee`], but kills the program when the time is up.
+pub(crate) fn tee_within(mut command: Command, limit: Duration) -> Result<(String, bool), String> {
+    let name = describe(&command);
+    let failed = |error: std::io::Error| format!("cannot run `{name}`: {error}");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)?;
+    let pipes = (child.stdout.take(), child.stderr.take());
+    let child = Arc::new(Mutex::new(child));
+    let (ended, end) = mpsc::channel::<()>();
+    let watched = Arc::clone(&child);
+    let watch = std::thread::spawn(move || {
+        // An error other than the timeout means that the program has ended.
+        let is_late = matches!(end.recv_timeout(limit), Err(mpsc::RecvTimeoutError::Timeout));
+        is_late && watched.lock().is_ok_and(|mut child| child.kill().is_ok())
+    });
+    let text = forward(pipes);
+    // Without holding the lock while it waits: a program may run on after it closed its outputs.
+    let status = loop {
+        let mut child = child.lock().map_err(|error| format!("cannot wait for `{name}`: {error}"))?;
+        if let Some(status) = child.try_wait().map_err(failed)? {
+            break status;
+        }
+        drop(child);
+        std::thread::sleep(POLL_PAUSE);
+    };
+    drop(ended);
+    if watch.join().unwrap_or(false) {
+        return Err(format!("`{name}` took longer than {} s", limit.as_secs()));
+    }
     Ok((text, status.success()))
 }
 
@@ -78,5 +120,16 @@ mod tests {
         assert!(tee(command("no-such-program", Path::new("/"), &[])).is_err());
         assert!(plain(command("false", Path::new("/"), &[])).unwrap_err().contains("false"));
         assert!(works("true", &[]) && !works("no-such-program", &[]));
+    }
+
+    #[test]
+    fn a_program_without_an_end_is_killed() {
+        let endless = command("tail", Path::new("/"), &["-f", "/dev/null"]);
+        let silent = command("sh", Path::new("/"), &["-c", "exec >/dev/null 2>&1; exec tail -f /dev/null"]);
+        for program in [endless, silent] {
+            assert!(tee_within(program, Duration::from_millis(1)).unwrap_err().contains("took longer"));
+        }
+        let short = command("sh", Path::new("/"), &["-c", "echo one; exit 3"]);
+        assert_eq!(tee_within(short, Duration::from_secs(600)), Ok(("one\n".to_owned(), false)));
     }
 }

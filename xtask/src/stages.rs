@@ -1,9 +1,11 @@
 //! `cargo xtask test`: all stages in order; the others run even if one fails.
 
+use crate::clients::{self, Row, Table};
 use crate::conformance;
 use crate::run::{self, cargo};
 use crate::tally::{self, Runner, Tally};
 use crate::tidy;
+use std::ops::AddAssign;
 use std::path::Path;
 use std::time::Instant;
 
@@ -16,6 +18,7 @@ enum Group {
     Java,
     Go,
     RustSdk,
+    Generations,
     Browser,
     Kill,
     Disk,
@@ -31,6 +34,7 @@ impl Group {
             "java" => Group::Java,
             "go" => Group::Go,
             "rust-sdk" => Group::RustSdk,
+            "generations" => Group::Generations,
             "browser" => Group::Browser,
             "kill" => Group::Kill,
             "disk" => Group::Disk,
@@ -40,24 +44,54 @@ impl Group {
     }
 }
 
-/// A stage: checks pass or fail as a whole, tests are counted.
-type Stage = (Group, &'static str, fn(&Path) -> Result<Tally, String>);
+/// What a stage found: counts of tests, and the clients that passed all of theirs.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    pub(crate) tally: Tally,
+    pub(crate) clients: Vec<Row>,
+}
 
-const STAGES: [Stage; 16] = [
+impl From<Tally> for Outcome {
+    fn from(tally: Tally) -> Outcome {
+        Outcome { tally, clients: Vec::new() }
+    }
+}
+
+impl AddAssign for Outcome {
+    fn add_assign(&mut self, other: Outcome) {
+        self.tally += other.tally;
+        self.clients.extend(other.clients);
+    }
+}
+
+/// A stage: checks pass or fail as a whole, tests are counted.
+type Stage = (Group, &'static str, fn(&Path) -> Result<Outcome, String>);
+
+const STAGES: [Stage; 17] = [
     (Group::Rust, "format", |root| check(cargo(root, &["fmt", "--all", "--check"]))),
     (Group::Rust, "clippy", |root| {
         check(cargo(root, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
     }),
-    (Group::Rust, "tidy", |root| tidy::report(root).map(|()| Tally::default())),
+    (Group::Rust, "tidy", |root| tidy::report(root).map(|()| Outcome::default())),
     (Group::Rust, "cargo test", |root| {
         counted(Runner::Cargo, cargo(root, &["test", "--workspace", "--no-fail-fast"]))
     }),
-    (Group::Rust, "release build", |root| conformance::server(root).map(|_| Tally::default())),
-    (Group::Python, "python sdk", |root| counted(Runner::Pytest, conformance::python_suite(root)?)),
-    (Group::JavaScript, "javascript sdk", |root| counted(Runner::Node, conformance::javascript_suite(root)?)),
-    (Group::Java, "java sdk", |root| counted(Runner::Maven, conformance::java_suite(root)?)),
-    (Group::Go, "go sdk", |root| counted(Runner::Go, conformance::go_suite(root)?)),
-    (Group::RustSdk, "rust sdk", |root| counted(Runner::Cargo, conformance::rust_sdk_suite(root)?)),
+    (Group::Rust, "release build", |root| conformance::server(root).map(|_| Outcome::default())),
+    (Group::Python, "python sdk", |root| {
+        client(Runner::Pytest, conformance::python_suite(root)?, "conformance/python")
+    }),
+    (Group::JavaScript, "javascript sdk", |root| {
+        client(Runner::Node, conformance::javascript_suite(root)?, "conformance/javascript")
+    }),
+    (Group::Java, "java sdk", |root| {
+        client(Runner::Maven, conformance::java_suite(root)?, "conformance/java")
+    }),
+    (Group::Go, "go sdk", |root| client(Runner::Go, conformance::go_suite(root)?, "conformance/go")),
+    (Group::RustSdk, "rust sdk", |root| {
+        let outcome = counted(Runner::Cargo, conformance::rust_sdk_suite(root)?)?;
+        named(outcome.tally, &conformance::rust_sdk_client(root)?, "conformance/rust")
+    }),
+    (Group::Generations, "old and third-party clients", conformance::generations),
     (Group::Browser, "browser", |root| counted(Runner::Node, conformance::browser_suite(root)?)),
     (Group::Kill, "self-tests of the drivers", |root| {
         counted(Runner::Pytest, conformance::driver_suite(root)?)
@@ -74,7 +108,7 @@ const STAGES: [Stage; 16] = [
 
 /// Runs the stages selected by `arguments` and prints the totals.
 pub(crate) fn test(root: &Path, arguments: &[String]) -> Result<(), String> {
-    let only = only(arguments)?;
+    let (only, table) = selection(arguments)?;
     conformance::build_tools()?;
     let begun = Instant::now();
     let mut total = Tally::default();
@@ -87,8 +121,13 @@ pub(crate) fn test(root: &Path, arguments: &[String]) -> Result<(), String> {
         let stage_begun = Instant::now();
         let result = stage(root);
         let seconds = stage_begun.elapsed().as_secs_f64();
-        let (tally, verdict) = judged(result);
+        let written = clients::settle(root, result.as_ref().map_or(&[], |outcome| &outcome.clients), table);
+        let (tally, mut verdict) = judged(result);
         total += tally;
+        if let Err(message) = written {
+            total.failed += 1;
+            verdict = format!("{verdict}; FAILED: {message}");
+        }
         lines.push(format!("{seconds:7.1} s  {name}: {verdict}"));
     }
     println!("\n== summary after {:.0} s", begun.elapsed().as_secs_f64());
@@ -100,33 +139,60 @@ pub(crate) fn test(root: &Path, arguments: &[String]) -> Result<(), String> {
 }
 
 /// A failed stage without a failed test counts as one failure.
-fn judged(result: Result<Tally, String>) -> (Tally, String) {
+fn judged(result: Result<Outcome, String>) -> (Tally, String) {
     match result {
-        Ok(tally) if tally == Tally::default() => (tally, "ok".to_owned()),
-        Ok(tally) => (tally, tally.to_string()),
+        Ok(Outcome { tally, .. }) if tally == Tally::default() => (tally, "ok".to_owned()),
+        Ok(Outcome { tally, .. }) => (tally, tally.to_string()),
         Err(message) => (Tally { passed: 0, failed: 1 }, format!("FAILED: {message}")),
     }
 }
 
-fn only(arguments: &[String]) -> Result<Option<Group>, String> {
-    match arguments {
-        [] => Ok(None),
-        [flag, name] if flag == "--only" => {
-            Group::parse(name).map(Some).ok_or_else(|| format!("unknown part \"{name}\" after --only"))
+/// The stages to run and what to do with the table of clients.
+fn selection(arguments: &[String]) -> Result<(Option<Group>, Table), String> {
+    let mut only = None;
+    let mut table = Table::Compare;
+    let mut words = arguments.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        match word {
+            "--update" => table = Table::Update,
+            "--only" => {
+                let name = words.next().unwrap_or_default();
+                let group =
+                    Group::parse(name).ok_or_else(|| format!("unknown part \"{name}\" after --only"))?;
+                only = Some(group);
+            }
+            _ => return Err(format!("cannot understand \"{word}\"; known: --only PART, --update")),
         }
-        _ => Err(format!(
-            "cannot understand {arguments:?}; known: --only rust|python|javascript|java|go|rust-sdk|browser|kill|disk|hostile"
-        )),
     }
+    Ok((only, table))
 }
 
-fn check(command: std::process::Command) -> Result<Tally, String> {
-    run::plain(command).map(|()| Tally::default())
+fn check(command: std::process::Command) -> Result<Outcome, String> {
+    run::plain(command).map(|()| Outcome::default())
 }
 
-fn counted(runner: Runner, command: std::process::Command) -> Result<Tally, String> {
+fn counted(runner: Runner, command: std::process::Command) -> Result<Outcome, String> {
     let (output, is_good) = run::tee(command)?;
-    match tally::count(runner, &output) {
+    total(runner, &output, is_good).map(Outcome::from)
+}
+
+/// The suite of an SDK, which names its client in its output.
+fn client(runner: Runner, command: std::process::Command, folder: &str) -> Result<Outcome, String> {
+    let (output, is_good) = run::tee(command)?;
+    named(total(runner, &output, is_good)?, &output, folder)
+}
+
+/// Counts with their client. One with failures has no place in the table.
+pub(crate) fn named(tally: Tally, output: &str, folder: &str) -> Result<Outcome, String> {
+    if tally.failed > 0 {
+        return Ok(Outcome::from(tally));
+    }
+    Ok(Outcome { tally, clients: vec![Row::from_output(output, folder, tally)?] })
+}
+
+/// The counts in the output of a runner, if they agree with how it ended.
+fn total(runner: Runner, output: &str, is_good: bool) -> Result<Tally, String> {
+    match tally::count(runner, output) {
         None => Err("no totals were printed".to_owned()),
         Some(tally) if !is_good && tally.failed == 0 => Err(format!("{tally}, but it ended badly")),
         Some(Tally { passed: 0, failed: 0 }) => Err("no test ran".to_owned()),
@@ -160,12 +226,23 @@ mod tests {
     #[test]
     fn parts_are_chosen_by_name() {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        assert_eq!(only(&[]), Ok(None));
-        assert_eq!(only(&words("--only kill")), Ok(Some(Group::Kill)));
-        assert!(
-            only(&words("--only all")).is_err()
-                && only(&words("--only")).is_err()
-                && only(&words("x")).is_err()
-        );
+        assert_eq!(selection(&[]), Ok((None, Table::Compare)));
+        assert_eq!(selection(&words("--only kill")), Ok((Some(Group::Kill), Table::Compare)));
+        assert_eq!(selection(&words("--update --only go")), Ok((Some(Group::Go), Table::Update)));
+        for bad in ["--only all", "--only", "x"] {
+            assert!(selection(&words(bad)).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_suite_names_its_client_unless_it_fails() {
+        let named = r#"echo 'client {"client":"a","version":"1","language":"Go","protocol":"2018-12-31"}'"#;
+        let good =
+            client(Runner::Driver, shell(&format!("{named}; echo 2 passed, 0 failed")), "c/a").unwrap();
+        assert_eq!((good.tally.passed, good.clients.len()), (2, 1));
+        let bad = client(Runner::Driver, shell(&format!("{named}; echo 2 passed, 1 failed; exit 1")), "c/a")
+            .unwrap();
+        assert_eq!((bad.tally.failed, bad.clients.len()), (1, 0));
+        assert!(client(Runner::Driver, shell("echo 2 passed, 0 failed"), "c/a").is_err());
     }
 }

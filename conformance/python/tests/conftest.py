@@ -1,9 +1,11 @@
 """One server for the session; every test that asks for a client runs with both clients over plain HTTP and TLS."""
 
+import importlib.metadata
+import json
 import uuid
 
 import pytest
-from azure.cosmos import CosmosClient, PartitionKey
+from azure.cosmos import CosmosClient, PartitionKey, http_constants
 from azure.cosmos.aio import CosmosClient as AsyncCosmosClient
 
 from support.blocking import Blocking, Loop
@@ -145,3 +147,10 @@ def wire_container(wire):
     assert wire.send("POST", f"/dbs/{database}/colls", definition).status == 201
     yield f"/dbs/{database}/colls/{container}"
     assert wire.send("DELETE", f"/dbs/{database}").status == 204
+
+
+def pytest_terminal_summary(terminalreporter):
+    """The line from which the table of clients is made."""
+    version, protocol = importlib.metadata.version("azure-cosmos"), http_constants.Versions.CurrentVersion
+    line = {"client": "azure-cosmos", "version": version, "language": "Python", "protocol": protocol}
+    terminalreporter.write_line("client " + json.dumps(line))

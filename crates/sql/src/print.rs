@@ -97,10 +97,15 @@ impl Printer {
                 printer.expression(&item.expression);
                 if let Some(alias) = &item.alias {
                     printer.put(" AS ");
-                    printer.put(alias);
+                    printer.alias(alias);
                 }
             }),
         }
+    }
+
+    /// An alias that is not a name was written in quotes.
+    fn alias(&mut self, alias: &str) {
+        if is_plain(alias) { self.put(alias) } else { write_string(alias, &mut self.out) }
     }
 
     fn count(&mut self, count: &Count) {

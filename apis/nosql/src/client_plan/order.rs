@@ -35,9 +35,9 @@ pub(super) fn plan(
     plan.order = keys
         .iter()
         .enumerate()
-        .map(|(position, key)| OrderKey {
-            expression: sql::print_expression(&key.expression),
-            descending: if is_distance(&key.expression) { is_similarity(position) } else { key.descending },
+        .map(|(position, key)| {
+            let is_distance = is_distance(&key.expression);
+            merge_key(key, if is_distance { is_similarity(position) } else { key.descending })
         })
         .collect();
     let mut text = rewritten(query, keys);
@@ -53,12 +53,8 @@ pub(super) fn plan(
 
 pub(super) fn rewritten(query: &Query, keys: &[SortKey]) -> Query {
     let root = Expression::name(root_name(query));
-    let items = keys.iter().map(|key| Expression::object([("item", key.expression.clone())]));
-    let items = Expression::array(items.collect());
-    let mut filter = Expression::placeholder(FILTER);
-    if let Some(written) = &query.filter {
-        filter = both(written.clone(), filter);
-    }
+    let items = sort_values(keys);
+    let mut filter = with_placeholder(query.filter.clone());
     let payload = match &query.select.list {
         SelectList::Star(_) => root.clone(),
         SelectList::Value(value) => {
@@ -79,6 +75,23 @@ pub(super) fn rewritten(query: &Query, keys: &[SortKey]) -> Query {
     ]);
     text.filter = Some(filter);
     text
+}
+
+/// The sort values of a row.
+pub(super) fn sort_values(keys: &[SortKey]) -> Expression {
+    let items = keys.iter().map(|key| Expression::object([("item", key.expression.clone())]));
+    Expression::array(items.collect())
+}
+
+/// The filter of a query and the placeholder.
+pub(super) fn with_placeholder(filter: Option<Expression>) -> Expression {
+    let placeholder = Expression::placeholder(FILTER);
+    filter.map_or(placeholder.clone(), |filter| both(filter, placeholder))
+}
+
+/// A key by which clients merge.
+pub(super) fn merge_key(key: &SortKey, descending: bool) -> OrderKey {
+    OrderKey { expression: sql::print_expression(&key.expression), descending }
 }
 
 /// `first AND second` as a chain of its own: each part may already be a chain of the maximum length.

@@ -19,15 +19,29 @@ impl<'query> Lowering<'query> {
             Some(OrderBy::Keys(_)) if role != Role::Outermost => Order::None,
             Some(OrderBy::Keys(keys)) => {
                 self.frame().clause = Clause::OrderBy;
-                if let (Some(_), Some(first)) = (query.group_by.first(), keys.first()) {
-                    self.fault(FaultKind::OrderByWithGroupBy, first.expression.span);
-                    return Order::None;
+                if !query.group_by.is_empty() {
+                    return self.order_of_groups(query, keys);
                 }
                 let keys = keys.iter().map(|key| self.sort_key(key, sources)).collect();
                 // All rows are one result then; clients send this when they count an ordered query.
                 if super::group::selects_aggregate(query) { Order::None } else { Order::Keys(keys) }
             }
         }
+    }
+
+    /// Groups are ordered by their keys; any other value differs between the rows of a group.
+    fn order_of_groups(&mut self, query: &'query ast::Query, keys: &'query [ast::SortKey]) -> Order {
+        let mut order = Vec::with_capacity(keys.len());
+        for key in keys {
+            match query.group_by.iter().position(|group_key| *group_key == key.expression) {
+                Some(position) => {
+                    let expression = Expression::GroupKey(position);
+                    order.push(SortKey { expression, path: None, descending: key.descending });
+                }
+                None => self.fault(FaultKind::OrderByWithGroupBy, key.expression.span),
+            }
+        }
+        Order::Keys(order)
     }
 
     fn sort_key(&mut self, key: &'query ast::SortKey, sources: &[Source]) -> SortKey {
@@ -37,7 +51,7 @@ impl<'query> Lowering<'query> {
         match sort_target(&expression, sources) {
             _ if self.faults.len() > faults_before => {}
             SortTarget::Path(found) => path = Some(found),
-            SortTarget::Distance => {}
+            SortTarget::Distance | SortTarget::Element => {}
             SortTarget::Correlated => self.fault(FaultKind::OrderByCorrelated, key.expression.span),
             SortTarget::Other => self.fault(FaultKind::OrderByExpression, key.expression.span),
         }
@@ -104,6 +118,8 @@ enum SortTarget {
     Path(PropertyPath),
     /// The distance of a vector of the document to another, or a score that a client ranks by.
     Distance,
+    /// A path of the document with an array position, which no index serves.
+    Element,
     /// A value of a source with several rows per document.
     Correlated,
     Other,
@@ -118,7 +134,7 @@ fn sort_target(expression: &Expression, sources: &[Source]) -> SortTarget {
         return SortTarget::Distance;
     }
     let Some((slot, names)) = expression.slot_path() else {
-        return SortTarget::Other;
+        return element_target(expression, sources);
     };
     match sources.get(usize::from(slot.0)) {
         Some(source @ Source::Container { .. }) => {
@@ -134,6 +150,38 @@ fn sort_target(expression: &Expression, sources: &[Source]) -> SortTarget {
         Some(Source::Rows(_) | Source::RowElements(_)) => SortTarget::Correlated,
         None => SortTarget::Other,
     }
+}
+
+/// The target of a path with array positions.
+fn element_target(expression: &Expression, sources: &[Source]) -> SortTarget {
+    let mut rest = expression;
+    while let Expression::Member(base, _) | Expression::Index(base, _) = rest {
+        if let Expression::Index(_, position) = rest
+            && !is_position(position)
+        {
+            return SortTarget::Other;
+        }
+        rest = base;
+    }
+    let Expression::Slot(slot) = rest else {
+        return SortTarget::Other;
+    };
+    match sources.get(usize::from(slot.0)) {
+        Some(Source::Container { .. }) => SortTarget::Element,
+        Some(
+            Source::ContainerElements { .. }
+            | Source::Value(_)
+            | Source::Elements(_)
+            | Source::Rows(_)
+            | Source::RowElements(_),
+        ) => SortTarget::Correlated,
+        None => SortTarget::Other,
+    }
+}
+
+/// Whether this is an array position.
+fn is_position(index: &Expression) -> bool {
+    matches!(index, Expression::Constant(Value::Int64(position)) if *position >= 0)
 }
 
 /// All reasons why a query cannot be ordered by rank.

@@ -25,6 +25,8 @@ impl Parser<'_> {
         }
         if self.eat_keyword(Keyword::Value) {
             let value = self.expression()?;
+            // The grammar allows a name here, which the result does not show.
+            self.alias()?;
             return Ok((SelectList::Value(*value.expression), value.height));
         }
         let mut items = Vec::new();
@@ -32,15 +34,26 @@ impl Parser<'_> {
         loop {
             let node = self.expression()?;
             height = height.max(node.height);
-            let alias = match self.eat_keyword(Keyword::As) {
-                true => Some(self.expect_name()?.text.to_owned()),
-                false => None,
-            };
+            let alias = self.alias()?;
             items.push(SelectItem { expression: *node.expression, alias });
             if !self.eat(TokenKind::Comma) {
                 return Ok((SelectList::Items(items), height));
             }
         }
+    }
+
+    /// Parses `AS alias`, `AS 'alias'` or an alias alone, if there is one. Only in quotes a keyword can be an alias.
+    fn alias(&mut self) -> Parsed<Option<String>> {
+        let is_announced = self.eat_keyword(Keyword::As);
+        if is_announced && self.peek().kind == TokenKind::String {
+            return self.string_literal().map(Some);
+        }
+        // `1e` is a number with a missing exponent, not a number with an alias.
+        let is_apart = self.last_span().end < self.peek().span.start;
+        if is_announced || (is_apart && self.sees_name()) {
+            return Ok(Some(self.expect_name()?.text.to_owned()));
+        }
+        Ok(None)
     }
 
     /// Parses the count of TOP, OFFSET or LIMIT: an integer or a parameter.
