@@ -45,9 +45,7 @@ pub use documents::{
     RefusedDocument, StepReceipt,
 };
 pub use engine::{Engine, EngineOptions, MemoryUse, PartitionBounds, STORE_SPACES};
-pub use exec::{
-    ComputedProperty, Impact, IndexUse, Indexes, QueryBounds, QueryMetrics, QueryRow, SingleIndex,
-};
+pub use exec::{Impact, IndexUse, Indexes, ParsedProperty, QueryBounds, QueryMetrics, QueryRow, SingleIndex};
 pub use feed::{FeedPage, FeedRequest, Scope};
 pub use isolation::LARGE_TEXT_BYTES;
 pub use ledger::{LedgerTotals, refusal_charge};

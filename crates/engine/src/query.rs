@@ -12,7 +12,7 @@ use crate::ledger::refusal_charge;
 use crate::router::{Attempts, Routed};
 use crate::slot::PartitionSlot;
 use exec::{
-    ComputedProperty, IndexUse, Page, PageRequest, Part, PartScope, PartSource, Program, QueryMetrics,
+    IndexUse, Page, PageRequest, ParsedProperty, Part, PartScope, PartSource, Program, QueryMetrics,
     QueryRow, Resume, rank,
 };
 use model::policy::VectorEmbedding;
@@ -401,7 +401,7 @@ fn bound_context(base: Vec<u8>, program: &Program) -> Vec<u8> {
 struct Defined<'a> {
     system: SystemProperties,
     embeddings: Cow<'a, [VectorEmbedding]>,
-    computed: Cow<'a, Arc<[ComputedProperty]>>,
+    computed: Cow<'a, Arc<[ParsedProperty]>>,
 }
 
 impl Defined<'_> {
@@ -429,7 +429,7 @@ impl Defined<'_> {
         }
     }
 
-    fn computed(&self) -> &Arc<[ComputedProperty]> {
+    fn computed(&self) -> &Arc<[ParsedProperty]> {
         &self.computed
     }
 

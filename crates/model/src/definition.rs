@@ -251,7 +251,7 @@ mod tests {
         let changes: [(&str, Alter); 6] = [
             ("id", |draft| draft.id = "d".to_owned()),
             ("partitionKey", |draft| draft.partition_key = key("/other")),
-            ("UniqueKeys", |draft| draft.unique_keys = UniqueKeyPolicy::default()),
+            ("uniqueKeyPolicy", |draft| draft.unique_keys = UniqueKeyPolicy::default()),
             ("conflictResolutionPolicy", |draft| {
                 draft.policies.conflicts = ConflictResolution::Custom(String::new());
             }),

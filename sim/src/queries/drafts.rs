@@ -13,7 +13,7 @@ use crate::ambient::{START_SECONDS, SeededAmbient};
 use crate::random::Random;
 use crate::world::CheckFailure;
 use eval::QueryMemory;
-use exec::{ComputedProperty, PageRequest, Part, PartScope, PartSource, Program, QueryBounds, QueryRow};
+use exec::{PageRequest, ParsedProperty, Part, PartScope, PartSource, Program, QueryBounds, QueryRow};
 use kv::{Batch, CommitMode, Durability, Store};
 use model::{
     Ambient, ContainerDefinition, ContainerNumber, DatabaseNumber, EffectiveRange, Fault, PartitionOrdinal,
@@ -77,7 +77,7 @@ pub fn drafts(seed: u64) -> Result<Tally, CheckFailure> {
 struct Clients {
     partition: Arc<PhysicalPartition>,
     definition: ContainerDefinition,
-    computed: Vec<ComputedProperty>,
+    computed: Vec<ParsedProperty>,
     ambient: Arc<SeededAmbient>,
     tally: Tally,
 }
