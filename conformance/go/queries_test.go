@@ -19,7 +19,7 @@ var relaxed = policy.WithHTTPHeader(context.Background(), http.Header{"x-perihel
 // overQueried runs a test on a container of three ranges with 40 items under seven keys.
 func overQueried(t *testing.T, test func(t *testing.T, f *fixture)) {
 	overBoth(t, func(t *testing.T, f *fixture) {
-		throughput := azcosmos.NewManualThroughputProperties(30000)
+		throughput := azcosmos.NewManualThroughputProperties(18000)
 		options := &azcosmos.CreateContainerOptions{ThroughputProperties: &throughput}
 		f.container = f.make(t, azcosmos.ContainerProperties{}, options)
 		teams := []string{"red", "green", "blue"}

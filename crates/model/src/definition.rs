@@ -148,6 +148,10 @@ impl ContainerChange {
                 KeptProperty::VectorEmbeddings => wanted.policies.vectors = current.policies.vectors.clone(),
             }
         }
+        if wanted.partition_key == current.partition_key {
+            // Also what is the same and only written differently.
+            wanted.partition_key = current.partition_key.clone();
+        }
         let new = wanted.checked()?;
         for (property, same) in [
             ("id", new.id == current.id),
@@ -251,8 +255,8 @@ mod tests {
         let changes: [(&str, Alter); 6] = [
             ("id", |draft| draft.id = "d".to_owned()),
             ("partitionKey", |draft| draft.partition_key = key("/other")),
-            ("UniqueKeys", |draft| draft.unique_keys = UniqueKeyPolicy::default()),
-            ("Conflicts", |draft| {
+            ("uniqueKeyPolicy", |draft| draft.unique_keys = UniqueKeyPolicy::default()),
+            ("conflictResolutionPolicy", |draft| {
                 draft.policies.conflicts = ConflictResolution::Custom(String::new());
             }),
             ("vectorEmbeddingPolicy", |draft| draft.policies.vectors = vectors("/v", 4)),

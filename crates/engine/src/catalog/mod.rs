@@ -27,16 +27,16 @@ pub use scripts::{NamedScript, Script};
 pub use shelf::Entry;
 pub use small::{Creation, Written};
 pub(crate) use state::{Catalog, CatalogState, Dropped};
-pub use usage::ContainerUsage;
+pub use usage::{ContainerUsage, PartitionUsage};
 pub use users::User;
 
 use crate::authorisation::{Account, Action, AdminPass, CatalogPass, Principal, Reach, Resource, Sought};
-use crate::engine::Engine;
+use crate::engine::{Engine, EngineOptions};
 use entries::ContainerParts;
 use model::policy::ComputedProperty;
 use model::{
     ComputedRule, ConflictFault, ContainerChange, ContainerDefinition, ContinuationFault, DefinitionPart,
-    EncryptionRule, Etag, Fault, LimitFault, MissingFault, PreconditionFault, RequestFault, Rid, Throughput,
+    EncryptionRule, Fault, LimitFault, MissingFault, RequestFault, Rid, Throughput,
 };
 use partition::index::{ComputedQueries, parse_computed};
 use plan::Condition;
@@ -113,7 +113,7 @@ impl Engine {
     ) -> Result<(), Fault> {
         let mut change = self.catalog.begin(self).await?;
         let current = change.state.database(pass.resource.number()).ok_or(MissingFault::Resource)?;
-        check(condition, current.etag())?;
+        condition.check(current.etag())?;
         for container in change.state.containers_of(&current) {
             change.drop_container(&container);
         }
@@ -150,7 +150,7 @@ impl Engine {
         let shared = change.state.offer_of(&Rid::Database(database.number())).is_some();
         let number = change.next_container()?;
         let throughput_or_default = throughput.unwrap_or(Throughput::DEFAULT);
-        let count = partition_count(throughput_or_default, self.options.partition_throughput_max)?;
+        let count = partition_count(throughput_or_default, &self.options)?;
         let stamp = change.stamp();
         let map = PartitionMap::initial(&definition.partition_key, count, stamp);
         let computed_reader = self.options.computed_reader;
@@ -182,7 +182,7 @@ impl Engine {
         let computed = self.computed_queries(&wanted.wanted.policies.computed)?;
         let mut change = self.catalog.begin(self).await?;
         let current = change.state.container(pass.resource.number()).ok_or(MissingFault::Resource)?;
-        check(condition, current.etag())?;
+        condition.check(current.etag())?;
         let definition = wanted.applied(current.definition())?;
         let expiry_changed = definition.default_ttl != current.definition().default_ttl;
         let replaced = Arc::new(current.replaced((definition, computed), change.stamp(), expiry_changed));
@@ -212,7 +212,7 @@ impl Engine {
     ) -> Result<(), Fault> {
         let mut change = self.catalog.begin(self).await?;
         let current = change.state.container(pass.resource.number()).ok_or(MissingFault::Resource)?;
-        check(condition, current.etag())?;
+        condition.check(current.etag())?;
         change.drop_container(&current);
         change.commit().await?;
         self.jobs.wake();
@@ -285,24 +285,14 @@ fn check_encryption_keys(
     }
 }
 
-/// N = ⌈T / t⌉.
-fn partition_count(throughput: Throughput, partition_throughput_max: u64) -> Result<u32, Fault> {
-    let count = throughput.max().div_ceil(partition_throughput_max.max(1)).max(1);
+/// One partition as long as it can serve the throughput; above that as many as give each the rate of a new one.
+fn partition_count(throughput: Throughput, options: &EngineOptions) -> Result<u32, Fault> {
+    let count = match throughput.max() {
+        rate if rate <= options.partition_throughput_max => 1,
+        rate => rate.div_ceil(options.partition_throughput_new.max(1)).max(1),
+    };
     if count > PARTITIONS_MAX {
         return Err(LimitFault::Exhausted { what: "partitions" }.into());
     }
     Ok(u32::try_from(count).unwrap_or(1))
-}
-
-fn check(condition: &Condition, current: Etag) -> Result<(), Fault> {
-    let matches = |text: &str| text == current.to_string();
-    match condition {
-        Condition::None | Condition::IfExists => Ok(()),
-        Condition::IfMatch(etag) if matches(etag) => Ok(()),
-        Condition::IfNoneMatch(etag) if !matches(etag) => Ok(()),
-        Condition::IfMatch(_) | Condition::IfNoneMatch(_) => {
-            Err(PreconditionFault::EtagMismatch { current }.into())
-        }
-        Condition::IfAbsent => Err(PreconditionFault::Exists.into()),
-    }
 }

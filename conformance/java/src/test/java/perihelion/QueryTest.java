@@ -59,7 +59,7 @@ class QueryTest extends Fixture {
             var team = new CompositePath().setPath("/team").setOrder(CompositePathSortOrder.ASCENDING);
             var number = new CompositePath().setPath("/n").setOrder(CompositePathSortOrder.DESCENDING);
             properties.setIndexingPolicy(new IndexingPolicy().setCompositeIndexes(List.of(List.of(team, number))));
-            database.createContainer(properties, ThroughputProperties.createManualThroughput(30_000));
+            database.createContainer(properties, ThroughputProperties.createManualThroughput(18_000));
             CosmosContainer made = database.getContainer(properties.getId());
             for (int n = 0; n < 45; n++) {
                 made.createItem(json(String.format(
@@ -249,7 +249,7 @@ class QueryTest extends Fixture {
         texts.setDefaultLanguage("en-US");
         texts.setPaths(List.of(text));
         properties.setFullTextPolicy(texts);
-        database.createContainer(properties, ThroughputProperties.createManualThroughput(30_000));
+        database.createContainer(properties, ThroughputProperties.createManualThroughput(18_000));
         CosmosContainer searched = database.getContainer(properties.getId());
         List<String> words = List.of("a swimmer swims", "a bicycle", "swimming and running", "running running");
         for (int number = 0; number < words.size(); number++) {
