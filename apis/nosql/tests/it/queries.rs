@@ -222,6 +222,34 @@ async fn measurements_are_given_to_those_who_ask() {
     assert!(metrics.contains("outputDocumentCount=3;") && !metrics.ends_with(';'), "{metrics}");
 }
 
+/// Within a range, rows without ORDER BY come in the order in which their items were created, whatever key they have.
+#[tokio::test]
+async fn rows_without_an_order_come_in_order_of_insertion() {
+    let client = Client::with_container().await;
+    let mut expected = Vec::new();
+    for number in 0..10 {
+        for (id, key) in [(number.to_string(), "a"), ((number + 10).to_string(), "b")] {
+            client.put_item(&id, key).await;
+            expected.push(json!(id));
+        }
+    }
+    // A replaced item keeps its place; one that is deleted and created again is the last.
+    let replaced = json!({ "id": "3", "pk": "a", "n": 2 });
+    let call = Call::put(&format!("{DOCS}/3")).key(&json!(["a"])).json(&replaced);
+    assert_eq!(client.send(call).await.code(), (200, 0));
+    assert_eq!(client.send(Call::delete(&format!("{DOCS}/4")).key(&json!(["a"]))).await.code(), (204, 0));
+    expected.retain(|id| id != "4");
+    client.put_item("4", "a").await;
+    expected.push(json!("4"));
+    for text in ["SELECT VALUE c.id FROM c", "SELECT VALUE c.id FROM c WHERE c.n > 0"] {
+        for size in [5, 100] {
+            assert_eq!(paged(&client, query(text), size).await, expected, "{text} by {size}");
+            let strict = query(text).header("x-perihelion-compatibility", "strict");
+            assert_eq!(paged(&client, strict, size).await, expected, "{text} by {size}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_page_reads_hardly_more_documents_than_it_returns() {
     let client = filled().await;
