@@ -13,5 +13,6 @@ fn help_names_every_command_and_bad_usage_is_told_apart() {
     assert_eq!(run(&["--no-such-flag"]).status.code(), Some(2));
     assert_eq!(run(&["dev", "--idle-timeout-ms", "0"]).status.code(), Some(78));
     assert_eq!(run(&["dev", "--plain-http", "sometimes"]).status.code(), Some(78));
+    assert_eq!(run(&["dev", "--compatibility", "lenient"]).status.code(), Some(78));
     assert_eq!(run(&["dev", "--nosql", "off"]).status.code(), Some(78));
 }

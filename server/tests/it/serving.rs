@@ -172,6 +172,24 @@ fn development_in_memory_leaves_nothing_behind() {
     assert!(!data.exists());
 }
 
+#[test]
+fn the_server_leaves_merging_to_clients_unless_it_is_relaxed() {
+    for (arguments, status) in [(&[][..], 400), (&["--compatibility", "relaxed"], 200)] {
+        let server = Server::dev(arguments);
+        let client = server.client();
+        client.make_container();
+        let headers = [
+            ("x-ms-documentdb-isquery", "True"),
+            ("x-ms-documentdb-query-enablecrosspartition", "True"),
+            ("content-type", "application/query+json"),
+        ];
+        let count = br#"{"query":"SELECT VALUE COUNT(1) FROM c"}"#;
+        let answer = client.send("POST", "/dbs/d/colls/c/docs", &headers, count);
+        assert_eq!(answer.status, status, "{}", answer.text());
+        server.stop();
+    }
+}
+
 /// Every metric is documented, and every documented metric exists.
 #[test]
 fn metrics_are_those_of_their_document() {
