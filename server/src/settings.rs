@@ -54,6 +54,13 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         "loopback",
         "From where requests without TLS are accepted; `always` is for a server behind a TLS proxy",
     ),
+    define(
+        "compatibility",
+        "strict|relaxed",
+        "strict",
+        "`strict`: refuse what the service refuses, and leave merging of ranges to clients as it does; `relaxed`: \
+         answer what can be answered. A request chooses with the header x-perihelion-compatibility",
+    ),
     define("public-endpoint", "URL", "", "Endpoint published to clients instead of the address they used"),
     define(
         "durability",

@@ -8,6 +8,7 @@
 mod answers;
 mod auth;
 mod client_plan;
+mod compatibility;
 mod cors;
 mod credential;
 mod faults;
@@ -24,6 +25,7 @@ mod service;
 mod text_cases;
 mod wire;
 
+pub use compatibility::Compatibility;
 pub use cors::CorsPolicy;
 pub use lower::read_computed_property;
 pub use role_scope::role_scope;

@@ -5,6 +5,7 @@
 
 use crate::answers;
 use crate::auth::{self, Signed};
+use crate::compatibility::{self, Compatibility};
 use crate::cors::CorsPolicy;
 use crate::faults::{self, NosqlFault, Refusal};
 use crate::lower::TextCache;
@@ -40,13 +41,20 @@ pub struct NosqlOptions {
     pub public_endpoint: Option<String>,
     /// How long a request body may take to arrive.
     pub body_timeout: Duration,
+    /// Whether requests are refused that only the service refuses.
+    pub compatibility: Compatibility,
     /// Origins whose pages may use the API from a browser; none by default.
     pub cors: Option<CorsPolicy>,
 }
 
 impl Default for NosqlOptions {
     fn default() -> NosqlOptions {
-        NosqlOptions { public_endpoint: None, body_timeout: Duration::from_secs(30), cors: None }
+        NosqlOptions {
+            public_endpoint: None,
+            body_timeout: Duration::from_secs(30),
+            compatibility: Compatibility::Strict,
+            cors: None,
+        }
     }
 }
 
@@ -135,6 +143,11 @@ impl NosqlApi {
             }
         };
         headers::check_consistency(&parts.headers)?;
+        if let Some(fault) = compatibility::unknown_version(&parts.headers)
+            && compatibility::mode(&parts.headers, self.options.compatibility)? == Compatibility::Strict
+        {
+            return Err(fault.into());
+        }
         let NosqlApi { engine, options, texts } = self;
         let mut call = Call { engine, options, texts, principal, connection, parts, body: Bytes::new() };
         let _body_memory = take_body(&mut call, body, operation).await?;

@@ -168,6 +168,7 @@ fn service(mode: Mode, settings: &Settings, engine: &Arc<Engine>, tls: Arc<Tls>)
     let nosql_options = NosqlOptions {
         public_endpoint: settings.public_endpoint.clone(),
         body_timeout: settings.timeouts.body,
+        compatibility: settings.compatibility,
         cors: settings.cors.clone(),
     };
     let failures_max = match settings.auth_failures {

@@ -4,7 +4,7 @@ use super::memory::{MEMORY_BYTES_MIN, MemoryShares, MemoryTotal};
 use super::{Origin, RawSettings};
 use crate::failure::Failure;
 use kv::Durability;
-use nosql::CorsPolicy;
+use nosql::{Compatibility, CorsPolicy};
 use std::net::SocketAddr;
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -70,6 +70,7 @@ pub(crate) struct Settings {
     pub(crate) certificate: Option<CertificateFiles>,
     pub(crate) identity: Option<PathBuf>,
     pub(crate) plain_http: PlainHttp,
+    pub(crate) compatibility: Compatibility,
     pub(crate) public_endpoint: Option<String>,
     pub(crate) durability: Durability,
     pub(crate) partition_max_throughput: u64,
@@ -124,6 +125,7 @@ impl Settings {
                 "plain-http",
                 &[("loopback", PlainHttp::FromLoopback), ("always", PlainHttp::Always)],
             )?,
+            compatibility: parsed(raw, "compatibility")?,
             public_endpoint: public_endpoint(raw)?,
             durability: one_of(
                 raw,
