@@ -2,7 +2,7 @@
 //!
 //! The log of each partition is a separate piece of work: a long one, or one that fails, delays no other.
 
-use super::Job;
+use super::HousekeepingJob;
 use crate::catalog::Container;
 use crate::engine::Engine;
 use model::{ContainerNumber, Fault, PartitionOrdinal};

@@ -211,7 +211,8 @@ impl IndexingPolicy {
 
 impl IndexingMode {
     /// All modes.
-    pub const ALL: [IndexingMode; 3] = [IndexingMode::Consistent, IndexingMode::Lazy, IndexingMode::None];
+    pub(crate) const ALL: [IndexingMode; 3] =
+        [IndexingMode::Consistent, IndexingMode::Lazy, IndexingMode::None];
 
     fn tag(self) -> u8 {
         match self {
