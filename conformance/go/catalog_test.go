@@ -232,7 +232,7 @@ func TestWhatIsInAMissingDatabaseIs404(t *testing.T) {
 
 func TestMoreThroughputMakesMoreRanges(t *testing.T) {
 	overBoth(t, func(t *testing.T, f *fixture) {
-		throughput := azcosmos.NewManualThroughputProperties(25000)
+		throughput := azcosmos.NewManualThroughputProperties(18000)
 		wide := f.make(t, azcosmos.ContainerProperties{}, &azcosmos.CreateContainerOptions{ThroughputProperties: &throughput})
 		ranges, err := wide.ReadFeedRanges(background, nil)
 		must(t, err)

@@ -12,7 +12,7 @@ var all = azcosmos.NewPartitionKey()
 
 func overFilled(t *testing.T, test func(t *testing.T, f *fixture)) {
 	overBoth(t, func(t *testing.T, f *fixture) {
-		throughput := azcosmos.NewManualThroughputProperties(20000)
+		throughput := azcosmos.NewManualThroughputProperties(12000)
 		options := &azcosmos.CreateContainerOptions{ThroughputProperties: &throughput}
 		f.container = f.make(t, azcosmos.ContainerProperties{}, options)
 		for number := range 25 {

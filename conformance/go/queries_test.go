@@ -13,7 +13,7 @@ import (
 // overQueried runs a test on a container of three ranges with 40 items under seven keys.
 func overQueried(t *testing.T, test func(t *testing.T, f *fixture)) {
 	overBoth(t, func(t *testing.T, f *fixture) {
-		throughput := azcosmos.NewManualThroughputProperties(30000)
+		throughput := azcosmos.NewManualThroughputProperties(18000)
 		options := &azcosmos.CreateContainerOptions{ThroughputProperties: &throughput}
 		f.container = f.make(t, azcosmos.ContainerProperties{}, options)
 		teams := []string{"red", "green", "blue"}

@@ -67,7 +67,18 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         "measure",
         "`measure`: count request units; `enforce`: refuse requests above the limit (not implemented yet)",
     ),
-    define("partition-max-throughput", "RU/S", "10000", "Request units per second of one physical partition"),
+    define(
+        "partition-max-throughput",
+        "RU/S",
+        "10000",
+        "Request units per second of one physical partition: a container with more gets several",
+    ),
+    define(
+        "partition-create-throughput",
+        "RU/S",
+        "6000",
+        "Request units per second of each partition of a new container that gets several",
+    ),
     define(
         "partition-max-bytes",
         "BYTES",

@@ -538,7 +538,7 @@ async fn create_container(
     draft.policies.computed = computed_of(0);
     draft.default_ttl = defined_ttl(scenario.default_ttl);
     let definition = draft.checked()?;
-    let throughput = model::Throughput::manual(u64::from(scenario.partitions) * 10_000)?;
+    let throughput = model::Throughput::manual(u64::from(scenario.partitions) * 6_000)?;
     let database = engine.find_database(principal, Action::ReadMetadata, DATABASE)?;
     let pass = engine.access().change_catalog(principal, &*database)?;
     engine.create_container(pass, definition, Some(throughput)).await

@@ -21,7 +21,7 @@ pub(crate) enum Part {
 
 /// Throughput that gives a container one partition, and ten.
 const ONE_PARTITION: u64 = 400;
-pub(crate) const TEN_PARTITIONS: u64 = 100_000;
+pub(crate) const TEN_PARTITIONS: u64 = 60_000;
 
 /// One or ten partitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

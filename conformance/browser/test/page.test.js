@@ -45,7 +45,7 @@ for (const scheme of ["http", "https"]) {
     });
     beforeEach(async () => {
       await page.evaluate(async (name) => {
-        const made = await database.containers.create({ id: name, partitionKey: { paths: ["/pk"], version: 2 }, throughput: 20000 });
+        const made = await database.containers.create({ id: name, partitionKey: { paths: ["/pk"], version: 2 }, throughput: 12000 });
         globalThis.container = made.container;
       }, `c-${randomUUID()}`);
     });

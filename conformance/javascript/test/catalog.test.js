@@ -139,7 +139,7 @@ for (const scheme of SCHEMES) {
     });
 
     it("lists the ranges of a container", async () => {
-      const wide = await database.containers.create({ id: unique("c"), partitionKey: { paths: ["/pk"] }, throughput: 25000 });
+      const wide = await database.containers.create({ id: unique("c"), partitionKey: { paths: ["/pk"] }, throughput: 18000 });
       const { resources } = await wide.container.readPartitionKeyRanges().fetchAll();
       assert.equal(resources.length, 3);
       const bounds = resources.map((range) => [range.minInclusive, range.maxExclusive]).sort();

@@ -18,7 +18,7 @@ for (const scheme of SCHEMES) {
     });
     after(() => client.dispose());
     beforeEach(async () => {
-      const made = await database.containers.create({ id: unique("c"), partitionKey: { paths: ["/pk"], version: 2 }, throughput: 20000 });
+      const made = await database.containers.create({ id: unique("c"), partitionKey: { paths: ["/pk"], version: 2 }, throughput: 12000 });
       container = made.container;
     });
 

@@ -27,7 +27,7 @@ for (const scheme of SCHEMES) {
     before(async () => {
       client = server.client(scheme);
       ({ database } = await client.databases.create({ id: unique("db") }));
-      ({ container } = await database.containers.create({ id: unique("c"), partitionKey: "/pk", throughput: 30000 }));
+      ({ container } = await database.containers.create({ id: unique("c"), partitionKey: "/pk", throughput: 18000 }));
       for (let number = 0; number < 45; number++) await container.items.create(made(number));
     });
     after(async () => {
@@ -133,7 +133,7 @@ for (const scheme of SCHEMES) {
 
     it("knows hierarchical keys and their beginnings", async () => {
       const partitionKey = { paths: ["/a", "/b"], kind: PartitionKeyKind.MultiHash, version: 2 };
-      const { container: deep } = await database.containers.create({ id: unique("c"), partitionKey, throughput: 20000 });
+      const { container: deep } = await database.containers.create({ id: unique("c"), partitionKey, throughput: 12000 });
       for (let number = 0; number < 12; number++) await deep.items.create({ id: `${number}`, a: number % 2, b: number % 3, n: number });
       const ask = async (key) => (await deep.items.query("SELECT VALUE c.n FROM c ORDER BY c.n", { partitionKey: key }).fetchAll()).resources;
       assert.deepEqual(await ask([1, 2]), [5, 11]);
@@ -142,7 +142,7 @@ for (const scheme of SCHEMES) {
 
     it("fuses ranks", async () => {
       const fullTextPolicy = { defaultLanguage: "en-US", fullTextPaths: [{ path: "/text", language: "en-US" }] };
-      const options = { id: unique("c"), partitionKey: "/pk", throughput: 20000, fullTextPolicy };
+      const options = { id: unique("c"), partitionKey: "/pk", throughput: 12000, fullTextPolicy };
       const { container: texts } = await database.containers.create(options);
       const words = ["a swimmer swims", "a bicycle", "swimming and running", "running running"];
       for (const [number, text] of words.entries()) await texts.items.create({ id: `${number}`, pk: `k${number}`, text, v: [1, number] });

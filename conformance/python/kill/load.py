@@ -22,7 +22,7 @@ CONTAINERS = {
     },
     "shared": {"partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2}},
 }
-THROUGHPUT = {"wide": "20000"}
+THROUGHPUT = {"wide": "12000"}
 PARTITIONS = [f"p{number}" for number in range(6)]
 SHARED_KEYS = [("shared", partition, f"s{number}") for partition in PARTITIONS[:2] for number in range(3)]
 OWN_ITEMS_MAX = 60

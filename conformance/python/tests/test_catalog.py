@@ -199,7 +199,7 @@ def test_throughput_is_accepted_and_checked(database, make_container):
 
 
 def test_more_throughput_makes_more_ranges(make_container):
-    container = make_container(offer_throughput=25000)
+    container = make_container(offer_throughput=18000)
     assert len(list(container.read_feed_ranges())) == 3
     for number in range(60):
         container.create_item({"id": str(number), "pk": f"key-{number}"})
@@ -211,7 +211,7 @@ def test_a_small_container_has_one_range_that_covers_everything(container):
 
 
 def test_feed_ranges_of_keys_are_in_order_and_inside(make_container):
-    container = make_container(offer_throughput=40000)
+    container = make_container(offer_throughput=24000)
     whole = list(container.read_feed_ranges())
     assert len(whole) == 4
     for key in ("a", 1, None, True, "ü"):

@@ -91,7 +91,7 @@ def test_large_items_make_pages_of_few(container):
 
 
 def test_a_feed_over_several_ranges_is_complete_and_stable(make_container):
-    container = make_container(offer_throughput=40000)
+    container = make_container(offer_throughput=24000)
     for number in range(80):
         container.create_item({"id": str(number), "pk": f"key-{number}"})
     whole = [item["id"] for item in container.read_all_items()]

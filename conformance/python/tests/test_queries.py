@@ -28,7 +28,7 @@ def item(number):
 ITEMS = [item(number) for number in range(60)]
 
 
-@pytest.fixture(scope="module", params=[400, 40000], ids=["one range", "four ranges"])
+@pytest.fixture(scope="module", params=[400, 24000], ids=["one range", "four ranges"])
 def filled(request, database):
     container = database.create_container(unique("c"), PartitionKey("/pk"), offer_throughput=request.param)
     for each in ITEMS:
@@ -241,7 +241,7 @@ def test_what_is_wrong_with_a_query_is_told(filled, text, code):
 
 
 def test_hierarchical_keys_and_their_beginnings(make_container):
-    container = make_container(PartitionKey(["/a", "/b", "/c"], kind="MultiHash"), offer_throughput=20000)
+    container = make_container(PartitionKey(["/a", "/b", "/c"], kind="MultiHash"), offer_throughput=12000)
     for number in range(30):
         container.create_item({"id": str(number), "a": number % 2, "b": number % 3, "c": number % 5, "n": number})
     query = "SELECT VALUE c.n FROM c ORDER BY c.n"
@@ -253,7 +253,7 @@ def test_hierarchical_keys_and_their_beginnings(make_container):
 
 
 def test_rows_change_between_pages(make_container):
-    container = make_container(offer_throughput=20000)
+    container = make_container(offer_throughput=12000)
     for number in range(20):
         container.create_item({"id": f"{number:02}", "pk": f"key-{number}", "n": number})
     pages = container.query_items("SELECT * FROM c ORDER BY c.n", max_item_count=5, **across(container)).by_page()
@@ -275,7 +275,7 @@ def test_system_properties_can_be_queried(filled):
 
 def test_ranks_are_fused(make_container):
     container = make_container(
-        offer_throughput=20000,
+        offer_throughput=12000,
         full_text_policy={"defaultLanguage": "en-US", "fullTextPaths": [{"path": "/text", "language": "en-US"}]},
         vector_embedding_policy={
             "vectorEmbeddings": [{"path": "/v", "dataType": "float32", "dimensions": 2, "distanceFunction": "cosine"}]

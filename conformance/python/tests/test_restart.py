@@ -13,7 +13,7 @@ def fill(client):
     database = client.create_database("db")
     container = database.create_container(
         "c", PartitionKey("/pk"), default_ttl=-1, unique_key_policy={"uniqueKeys": [{"paths": ["/u"]}]},
-        offer_throughput=20000)
+        offer_throughput=12000)
     for number in range(40):
         container.create_item({"id": str(number), "pk": f"k{number % 5}", "u": number, "v": number})
     container.replace_item("1", {"id": "1", "pk": "k1", "u": 1, "v": "replaced"})

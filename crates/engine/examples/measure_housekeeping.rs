@@ -60,6 +60,7 @@ async fn open(store: Store, clock: &Arc<Clock>) -> (Arc<Engine>, Principal) {
     let options = EngineOptions {
         keys: vec![AccountKey::new(KEY)],
         partition_throughput_max: PARTITION_THROUGHPUT,
+        partition_throughput_new: PARTITION_THROUGHPUT,
         ..EngineOptions::default()
     };
     let engine = Engine::open(store, options, Arc::clone(clock) as Arc<_>).await.unwrap();

@@ -39,8 +39,10 @@ const OPEN_PARTITIONS_MAX: usize = 4096;
 pub struct EngineOptions {
     /// The account's keys.
     pub keys: Vec<AccountKey>,
-    /// Request units per second that one partition serves: determines the number of partitions of a new container.
+    /// Request units per second that one partition serves at most.
     pub partition_throughput_max: u64,
+    /// Request units per second of each partition of a new container that needs more than one.
+    pub partition_throughput_new: u64,
     /// Whether a write is acknowledged only after it was synced to disk.
     pub durability: Durability,
     /// Size of the record cache.
@@ -72,6 +74,7 @@ impl Default for EngineOptions {
         EngineOptions {
             keys: Vec::new(),
             partition_throughput_max: 10_000,
+            partition_throughput_new: 6_000,
             durability: Durability::Sync,
             record_cache_bytes: RECORD_CACHE_BYTES_DEFAULT,
             query_bounds: QueryBounds::default(),

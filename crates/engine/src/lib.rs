@@ -35,7 +35,7 @@ pub use authorisation::{
 };
 pub use catalog::{
     Addressed, ClientEncryptionKey, Container, ContainerUsage, Creation, Database, Entry, ListPage,
-    ListRequest, NamedScript, Offer, OfferOwner, PartitionRange, Permission, PermissionPart,
+    ListRequest, NamedScript, Offer, OfferOwner, PartitionRange, PartitionUsage, Permission, PermissionPart,
     PermissionResource, RangeFeed, Script, User, WantedPermission, Written,
 };
 pub use continuation::Continuation;

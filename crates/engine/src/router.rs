@@ -6,7 +6,7 @@
 //! repeated only if the partition returned it; a write whose outcome is unknown is never repeated.
 
 use crate::authorisation::CatalogPass;
-use crate::catalog::{Container, PartitionMap};
+use crate::catalog::{Container, PartitionMap, PartitionUsage};
 use crate::documents::RefusedDocument;
 use crate::engine::Engine;
 use crate::join::join_all;
@@ -297,11 +297,17 @@ impl Engine {
         Ok(routed.iter().map(|routed| routed.partition.index_progress()).min().unwrap_or(100))
     }
 
-    /// The number of documents of all partitions of a container, and their bytes.
-    pub(crate) async fn counts(&self, container: &Container) -> Result<(u64, u64), Fault> {
-        let routed = self.routed_everywhere(container).await?;
-        let counts = routed.iter().map(|routed| routed.partition.counts());
-        Ok(counts.fold((0, 0), |(documents, bytes), one| (documents + one.documents, bytes + one.bytes)))
+    /// The number of documents of each partition of a container, and their bytes.
+    pub(crate) async fn counts_by_partition(
+        &self,
+        container: &Container,
+    ) -> Result<Vec<PartitionUsage>, Fault> {
+        let usage = |routed: &Routed| {
+            let counts = routed.partition.counts();
+            let ordinal = routed.slot.ordinal;
+            PartitionUsage { ordinal, documents: counts.documents, document_bytes: counts.bytes }
+        };
+        Ok(self.routed_everywhere(container).await?.iter().map(usage).collect())
     }
 
     /// Bytes of documents that the indexes of all containers hold in memory; the limit is one of the options.

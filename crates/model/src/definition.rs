@@ -148,6 +148,10 @@ impl ContainerChange {
                 KeptProperty::VectorEmbeddings => wanted.policies.vectors = current.policies.vectors.clone(),
             }
         }
+        if wanted.partition_key == current.partition_key {
+            // Also what is the same and only written differently.
+            wanted.partition_key = current.partition_key.clone();
+        }
         let new = wanted.checked()?;
         for (property, same) in [
             ("id", new.id == current.id),

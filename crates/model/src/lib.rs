@@ -46,8 +46,8 @@ pub use opaque::{Opaque, OpaqueMembers};
 pub use partition_key::{KeyComponent, PartitionKey, PartitionKeyDefinition, PartitionKeyKind};
 pub use policy::{DefaultTtl, UniqueKey, UniqueKeyPolicy};
 pub use resource::{
-    ClientEncryptionKeyDefinition, PermissionDefinition, PermissionMode, ScriptDefinition, ScriptKind,
-    TokenLife, TriggerOperation, TriggerTime,
+    ClientEncryptionKeyDefinition, LetterCase, PermissionDefinition, PermissionMode, ScriptDefinition,
+    ScriptKind, TokenLife, TriggerOperation, TriggerTime,
 };
 pub use rid::{Rid, RidText};
 pub use session::SessionToken;

@@ -18,13 +18,24 @@ pub enum PartitionKeyKind {
 }
 
 /// The partition key definition of a container: kind and paths.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct PartitionKeyDefinition {
     kind: PartitionKeyKind,
     paths: Vec<PropertyPath>,
     texts: Vec<String>,
     system_key: bool,
+    states_version: bool,
 }
+
+/// Whether the first version was stated or implied makes no difference: a replacement may omit it.
+impl PartialEq for PartitionKeyDefinition {
+    fn eq(&self, other: &PartitionKeyDefinition) -> bool {
+        (self.kind, &self.paths, &self.texts, self.system_key)
+            == (other.kind, &other.paths, &other.texts, other.system_key)
+    }
+}
+
+impl Eq for PartitionKeyDefinition {}
 
 impl PartitionKeyDefinition {
     /// A key at these paths: one path, or up to three in a hierarchy.
@@ -40,19 +51,30 @@ impl PartitionKeyDefinition {
         }
         let mut paths = Vec::with_capacity(texts.len());
         for text in &texts {
-            let path = PropertyPath::parse(text)
-                .map_err(|error| bad(DefinitionRule::Path { path: text.clone(), error }))?;
+            let near = |position: usize| bad(DefinitionRule::KeyPath { path: text.clone(), position });
+            check_characters(text).map_err(near)?;
+            let path = PropertyPath::parse(text).map_err(|_| near(text.len()))?;
             if paths.contains(&path) {
                 return Err(bad(DefinitionRule::RepeatedPath(text.clone())));
             }
             paths.push(path);
         }
-        Ok(PartitionKeyDefinition { kind, paths, texts, system_key: false })
+        Ok(PartitionKeyDefinition { kind, paths, texts, system_key: false, states_version: false })
     }
 
     /// The same key, marked as the key of a container that was created without one.
     pub fn marked_as_system(self) -> PartitionKeyDefinition {
         PartitionKeyDefinition { system_key: true, ..self }
+    }
+
+    /// The same key of a client that has stated its version.
+    pub fn with_stated_version(self) -> PartitionKeyDefinition {
+        PartitionKeyDefinition { states_version: true, ..self }
+    }
+
+    /// Whether the client has stated the version and did not leave it to the server.
+    pub fn states_version(&self) -> bool {
+        self.states_version
     }
 
     /// The key of a container of an old client: a property that no document has, so all documents are in one partition.
@@ -62,6 +84,7 @@ impl PartitionKeyDefinition {
             paths: PropertyPath::from_names(["_partitionKey"]).into_iter().collect(),
             texts: vec!["/_partitionKey".to_owned()],
             system_key: true,
+            states_version: false,
         }
     }
 
@@ -140,6 +163,28 @@ impl PartitionKeyDefinition {
     }
 }
 
+/// Refuses signs and spaces outside of quotes, and returns the position of the first one.
+fn check_characters(text: &str) -> Result<(), usize> {
+    let is_valid = |character: char| character.is_alphanumeric() || "_-.:".contains(character);
+    let mut rest = text;
+    while !rest.is_empty() {
+        let position = text.len() - rest.len();
+        let name = rest.strip_prefix('/').ok_or(position)?;
+        if name.starts_with('"') {
+            // What is inside of quotes is checked with the path as a whole.
+            rest = name.rfind('"').and_then(|end| name.get(end + 1..)).unwrap_or_default();
+            continue;
+        }
+        let end = name.find('/').unwrap_or(name.len());
+        if let Some((at, _)) = name.char_indices().find(|(at, character)| *at < end && !is_valid(*character))
+        {
+            return Err(position + 1 + at);
+        }
+        rest = name.get(end..).unwrap_or_default();
+    }
+    Ok(())
+}
+
 /// The value of a partition key, one component per path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionKey {
@@ -213,16 +258,23 @@ impl From<&str> for KeyComponent {
 
 impl PartitionKeyDefinition {
     pub(crate) fn encode(&self, out: &mut Encoder) {
-        out.byte(self.kind.tag());
+        out.byte(version_tag((self.kind, self.states_version)));
         out.list(&self.paths, Encoder::path);
         out.list(&self.texts, |out, text| out.text(text));
         out.flag(self.system_key);
     }
 
     pub(crate) fn decode(input: &mut Decoder<'_>) -> Result<PartitionKeyDefinition, DecodeFault> {
-        let kinds = [PartitionKeyKind::HashV1, PartitionKeyKind::HashV2, PartitionKeyKind::MultiHash];
+        let kinds = [
+            (PartitionKeyKind::HashV1, false),
+            (PartitionKeyKind::HashV2, false),
+            (PartitionKeyKind::MultiHash, false),
+            (PartitionKeyKind::HashV1, true),
+        ];
+        let (kind, states_version) = input.choice("partition key kind", kinds, version_tag)?;
         let definition = PartitionKeyDefinition {
-            kind: input.choice("partition key kind", kinds, PartitionKeyKind::tag)?,
+            kind,
+            states_version,
             paths: input.list("partition key paths", |input| input.path("partition key path"))?,
             texts: input.list("texts of partition key paths", |input| input.text("partition key path"))?,
             system_key: input.flag("system key")?,
@@ -234,13 +286,13 @@ impl PartitionKeyDefinition {
     }
 }
 
-impl PartitionKeyKind {
-    fn tag(self) -> u8 {
-        match self {
-            PartitionKeyKind::HashV1 => 0,
-            PartitionKeyKind::HashV2 => 1,
-            PartitionKeyKind::MultiHash => 2,
-        }
+/// The tag of a kind. Only the first version can be left out, so only there it matters whether it was stated.
+fn version_tag((kind, states_version): (PartitionKeyKind, bool)) -> u8 {
+    match (kind, states_version) {
+        (PartitionKeyKind::HashV1, false) => 0,
+        (PartitionKeyKind::HashV2, _) => 1,
+        (PartitionKeyKind::MultiHash, _) => 2,
+        (PartitionKeyKind::HashV1, true) => 3,
     }
 }
 
@@ -314,6 +366,18 @@ mod tests {
             let document = Document::from_json(json.as_bytes()).unwrap();
             let key = definition.extract(&document).unwrap();
             assert_eq!(key.components, [KeyComponent::Undefined], "{json}");
+        }
+    }
+
+    #[test]
+    fn paths_have_valid_characters_outside_of_quotes() {
+        let check = |path: &str| PartitionKeyDefinition::new(PartitionKeyKind::HashV2, [path]);
+        for path in ["/a", "/a/b_c", "/größe", "/a-b", "/\"a b*\"", "/a/\"b/c\"/d"] {
+            assert!(check(path).is_ok(), "{path}");
+        }
+        for (path, position) in [("id", 0), ("/id ds", 3), ("/a*", 2), ("/a/?", 3), ("/a/", 3), ("/a@b", 2)] {
+            let rule = DefinitionRule::KeyPath { path: path.to_owned(), position };
+            assert_eq!(check(path), Err(DefinitionPart::PartitionKey.violates(rule)));
         }
     }
 

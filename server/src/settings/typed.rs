@@ -73,6 +73,7 @@ pub(crate) struct Settings {
     pub(crate) public_endpoint: Option<String>,
     pub(crate) durability: Durability,
     pub(crate) partition_max_throughput: u64,
+    pub(crate) partition_create_throughput: u64,
     pub(crate) memory_total: MemoryTotal,
     pub(crate) shares: MemoryShares,
     pub(crate) free_space_reserve_bytes: Option<u64>,
@@ -130,6 +131,7 @@ impl Settings {
                 &[("sync", Durability::Sync), ("buffered", Durability::Buffered)],
             )?,
             partition_max_throughput: positive(raw, "partition-max-throughput")?,
+            partition_create_throughput: positive(raw, "partition-create-throughput")?,
             shares: memory_total.shares(cache_bytes),
             memory_total,
             free_space_reserve_bytes: match optional(raw, "free-space-reserve-bytes") {

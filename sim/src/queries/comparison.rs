@@ -128,7 +128,7 @@ impl Comparison {
         let definition = definition(random, computed, default_ttl)?.checked()?;
         let pass = engine.access().change_catalog(&principal, Account)?;
         let database = engine.create_database(pass, "d", None).await?;
-        let throughput = Throughput::manual(u64::from(partitions) * 10_000)?;
+        let throughput = Throughput::manual(u64::from(partitions) * 6_000)?;
         let pass = engine.access().change_catalog(&principal, &*database)?;
         let container = engine.create_container(pass, definition, Some(throughput)).await?;
         let tally = Tally::default();

@@ -54,9 +54,7 @@ fn reason(part: DefinitionPart, rule: &DefinitionRule) -> String {
             format!("it has {bytes} bytes, {bytes_max} are allowed")
         }
         DefinitionRule::MissingText { name } => format!("it needs a string \"{name}\""),
-        DefinitionRule::Bounds { number, min, max } => {
-            format!("\"{}\" must be a whole number from {min} to {max}", number_name(*number))
-        }
+        DefinitionRule::Bounds { number, given, min, max } => bounds(*number, *given, *min, *max),
         DefinitionRule::Seconds { seconds_max } if part == DefinitionPart::AnalyticalTtl => {
             format!("it must be a whole number from -1 to {seconds_max}")
         }
@@ -72,9 +70,17 @@ fn reason(part: DefinitionPart, rule: &DefinitionRule) -> String {
         DefinitionRule::PathCount { given, min, max } if part == DefinitionPart::UniqueKeys => {
             format!("{given} paths in a constraint, {min} to {max} allowed")
         }
+        DefinitionRule::PathCount { given: given @ 1.., max, .. } if part == DefinitionPart::PartitionKey => {
+            format!("Too many partition key paths ({given}) specified. A maximum of {max} is allowed.")
+        }
         DefinitionRule::PathCount { given, min, max } => {
             format!("{given} paths given, {min} to {max} allowed")
         }
+        DefinitionRule::KeyPath { path, position } => format!(
+            "The partition key component definition path '{path}' could not be accepted, failed near position \
+             '{position}'. Partition key paths must contain only valid characters and not contain a trailing slash \
+             or wildcard character."
+        ),
         DefinitionRule::Path { error, .. }
             if matches!(part, DefinitionPart::PartitionKey | DefinitionPart::UniqueKeys) =>
         {
@@ -93,6 +99,29 @@ fn reason(part: DefinitionPart, rule: &DefinitionRule) -> String {
         DefinitionRule::Computed(rule) => computed(rule),
         DefinitionRule::Encryption(rule) => encryption(rule),
         DefinitionRule::Throughput(rule) => throughput(*rule),
+    }
+}
+
+/// The service's sentences about the numbers of vectors.
+fn bounds(number: DefinitionNumber, given: i64, min: u32, max: u32) -> String {
+    let parameter = |name: &str| {
+        format!(
+            "The Vector Indexing Policy parameter {name} value :: {given} is out of range. The allowed range is \
+             between {min} and {max}."
+        )
+    };
+    match number {
+        DefinitionNumber::QuantizationBytes => parameter("QuantizationByteSize"),
+        DefinitionNumber::SearchListSize => parameter("IndexingSearchListSize"),
+        DefinitionNumber::Dimensions if given > i64::from(max) => format!(
+            "The Vector Embedding Policy has Dimensions:{given} which is more than the maximum supported value {max}"
+        ),
+        DefinitionNumber::Dimensions => format!(
+            "The Vector Embedding Policy has Dimensions:{given} which is less than the minimum supported value {min}"
+        ),
+        DefinitionNumber::RetentionMinutes | DefinitionNumber::EncryptionVersion => {
+            format!("\"{}\" must be a whole number from {min} to {max}", number_name(number))
+        }
     }
 }
 
@@ -145,9 +174,11 @@ fn index(rule: &IndexRule) -> String {
             "\"automatic\" must be false when the indexing mode is none".to_owned()
         }
         IndexRule::PathsWithoutIndexing => "there must be no paths when the indexing mode is none".to_owned(),
-        IndexRule::MissingBox(path) => format!("the spatial index \"{path}\" needs a \"boundingBox\""),
+        IndexRule::MissingBox(path) => {
+            format!("the spatial index \"{path}\" of a Geometry needs a \"boundingBox\"")
+        }
         IndexRule::UnexpectedBox(path) => {
-            format!("the spatial index \"{path}\" of a geography has no \"boundingBox\"")
+            format!("the spatial index \"{path}\" of a Geography has no \"boundingBox\"")
         }
         IndexRule::EmptyBox => "\"boundingBox\" must have its minimum below its maximum".to_owned(),
         IndexRule::QuantizedFlat => "a flat vector index is not quantized".to_owned(),
@@ -156,13 +187,13 @@ fn index(rule: &IndexRule) -> String {
         }
         IndexRule::ShardedFlat => "a flat vector index has no \"vectorIndexShardKey\"".to_owned(),
         IndexRule::MissingEmbedding(path) => {
-            format!("the vector index on \"{path}\" has no path in the vector policy")
+            format!("The Vector Indexing Policy's path::{path} not matching in Embedding's path.")
         }
         IndexRule::FlatDimensions { path, dimensions, max } => {
             format!("the flat index on \"{path}\" holds {max} dimensions, not {dimensions}")
         }
-        IndexRule::QuantizationExceedsDimensions(path) => {
-            format!("\"quantizationByteSize\" of \"{path}\" exceeds its dimensions")
+        IndexRule::ChangedVectorIndex => {
+            "Paths in existing vector indexing policy cannot be modified in Collection Replace".to_owned()
         }
         IndexRule::MissingFullText(path) => {
             format!("the full-text index on \"{path}\" has no path in the full-text policy")

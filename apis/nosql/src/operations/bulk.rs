@@ -17,7 +17,7 @@ use model::{Charge, EffectiveRange, Fault, LimitFault, MissingFault, PartitionKe
 use plan::{DocumentOperation, Mutation, Outcome};
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
-    let container = call.owner(path, Action::ReadDocument)?.resource;
+    let container = call.owner(path, Action::ReadDocument).map_err(without_reason)?.resource;
     let ordinal = range_id(call.headers(), &container)?;
     let range = ordinal.map(|ordinal| range(call, &container, ordinal)).transpose()?;
     let shared_key = header_key(call, &container)?;
@@ -54,6 +54,14 @@ fn after_refusal(call: &Call<'_>) -> Result<AfterRefusal, WireFault> {
         true => Ok(AfterRefusal::Stop),
         false => Ok(AfterRefusal::Continue),
     }
+}
+
+/// The service does not say of a bulk that it is the container that is absent.
+fn without_reason(mut refusal: Refusal) -> Refusal {
+    if refusal.fault == NosqlFault::from(MissingFault::Owner) {
+        refusal.fault = MissingFault::Resource.into();
+    }
+    refusal
 }
 
 fn split<T>(step: Result<T, NosqlFault>) -> (Option<T>, Option<NosqlFault>) {

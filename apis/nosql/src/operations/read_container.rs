@@ -1,19 +1,25 @@
-//! `GET /dbs/{database}/colls/{container}`, with quota and usage if the client requests them.
+//! `GET /dbs/{database}/colls/{container}`, with quota, usage and statistics if the client requests them.
 
 use super::Call;
 use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
 use crate::wire::{headers, names, resources};
-use engine::{Action, ContainerUsage};
+use engine::{Action, ContainerUsage, PartitionUsage};
 use model::ScriptKind;
 use model::limits::{ITEM_BYTES_MAX, PARTITION_BYTES_MAX};
+use serde_json::{Value as Json, json};
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let wants_usage = headers::flag(call.headers(), &names::POPULATE_QUOTA)?;
+    let wants_statistics = headers::flag(call.headers(), &names::POPULATE_STATISTICS)?;
     let container = call.container(path, Action::ReadMetadata)?.resource;
     let pass = call.read_catalog(&*container)?;
-    let resource = resources::container(&container);
+    let mut resource = resources::container(&container);
+    if wants_statistics {
+        let usage = call.engine.partition_usage(&pass).await?;
+        resource["statistics"] = usage.iter().map(statistics).collect();
+    }
     let mut reply = call.read_reply(&resource, container.etag())?;
     reply.owner_of_container(&container);
     if wants_usage {
@@ -23,6 +29,17 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
         reply.number(&names::INDEX_PROGRESS, call.engine.index_progress(&pass).await?);
     }
     Ok(reply)
+}
+
+/// The statistics of one partition. Partition keys are not sampled.
+fn statistics(usage: &PartitionUsage) -> Json {
+    json!({
+        "id": usage.ordinal.to_string(),
+        "sizeInKB": usage.document_bytes.div_ceil(1024),
+        "documentCount": usage.documents,
+        "sampledDistinctPartitionKeyCount": 0,
+        "partitionKeys": [],
+    })
 }
 
 /// Sizes are in kilobytes; -1 means no limit.

@@ -96,6 +96,8 @@ names! {
     POST_TRIGGERS = "x-ms-documentdb-post-trigger-include";
     /// Names of triggers that run before a write.
     PRE_TRIGGERS = "x-ms-documentdb-pre-trigger-include";
+    /// Requests the statistics of a container's partitions.
+    POPULATE_STATISTICS = "x-ms-documentdb-populatepartitionstatistics";
     /// Requests quota and usage of a container.
     POPULATE_QUOTA = "x-ms-documentdb-populatequotainfo";
     /// Requests index metrics in the older form.

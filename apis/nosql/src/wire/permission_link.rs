@@ -63,8 +63,7 @@ mod tests {
     use super::*;
 
     fn shown(link: &str) -> String {
-        let (id, resource) = ("p".to_owned(), link.to_owned());
-        let definition = PermissionDefinition { id, mode: model::PermissionMode::All, resource, key: None };
+        let definition = PermissionDefinition::new("p", model::PermissionMode::All, link, None).unwrap();
         let segments = match segments(&definition) {
             Ok(segments) => segments,
             Err(fault) => return fault.to_string(),

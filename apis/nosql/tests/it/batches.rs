@@ -124,7 +124,7 @@ async fn each_step_of_a_bulk_stands_alone() {
 async fn a_bulk_for_another_range_is_sent_back_whole() {
     let client = Client::empty().await;
     client.create("/dbs", json!({ "id": "d" })).await;
-    let call = Call::post("/dbs/d/colls").header("x-ms-offer-throughput", "20000").json(&container("c"));
+    let call = Call::post("/dbs/d/colls").header("x-ms-offer-throughput", "12000").json(&container("c"));
     assert_eq!(client.send(call).await.status, StatusCode::CREATED);
     // The hash of "a" begins with 3A: the upper half.
     let steps = json!([{ "operationType": "Create", "resourceBody": { "id": "1", "pk": "a" }, "partitionKey": "[\"a\"]" }]);
@@ -271,4 +271,16 @@ async fn a_step_may_give_an_item_another_id() {
         let read = client.send(Call::get(&format!("{DOCS}/{id}")).key(&json!(["a"]))).await;
         assert_eq!(read.status.as_u16(), status, "{id}");
     }
+}
+
+#[tokio::test]
+async fn a_bulk_does_not_say_that_its_container_is_absent() {
+    let client = Client::with_container().await;
+    let steps = json!([{ "operationType": "Read", "id": "1", "partitionKey": "[\"a\"]" }]);
+    let mut call = bulk("0", steps.clone());
+    call.path = "/dbs/d/colls/absent/docs".to_owned();
+    assert_eq!(client.send(call).await.code(), (404, 0));
+    let mut call = batch(steps);
+    call.path = "/dbs/d/colls/absent/docs".to_owned();
+    assert_eq!(client.send(call).await.code(), (404, 1003));
 }

@@ -143,7 +143,7 @@ async fn a_container_made_anew_has_a_new_rid() {
 async fn ranges_end_with_not_modified() {
     let client = Client::empty().await;
     client.create("/dbs", json!({ "id": "d" })).await;
-    let call = Call::post("/dbs/d/colls").header("x-ms-offer-throughput", "40000").json(&container("c"));
+    let call = Call::post("/dbs/d/colls").header("x-ms-offer-throughput", "24000").json(&container("c"));
     assert_eq!(client.send(call).await.status, StatusCode::CREATED);
     let call = Call::get("/dbs/d/colls/c/pkranges/").header("x-ms-max-item-count", "-1");
     let call = call.header("a-im", "Incremental feed");
@@ -158,4 +158,23 @@ async fn ranges_end_with_not_modified() {
     assert_eq!(again.status, StatusCode::NOT_MODIFIED);
     assert_eq!(again.header("etag").unwrap(), etag);
     assert!(again.body.is_empty() && again.header("content-length").is_none());
+}
+
+#[tokio::test]
+async fn the_number_of_ranges_follows_the_throughput() {
+    let client = Client::empty().await;
+    client.create("/dbs", json!({ "id": "d" })).await;
+    let rates = [(400, 1), (10_000, 1), (10_100, 2), (12_000, 2), (18_000, 3), (25_100, 5), (30_000, 5)];
+    for (rate, count) in rates {
+        let id = format!("c{rate}");
+        let call = Call::post("/dbs/d/colls").header("x-ms-offer-throughput", rate.to_string());
+        assert_eq!(client.send(call.json(&container(&id))).await.status, StatusCode::CREATED);
+        let ranges = client.send(Call::get(&format!("/dbs/d/colls/{id}/pkranges"))).await.json();
+        assert_eq!(ranges["_count"], count, "{rate}");
+    }
+    let autoscale = Call::post("/dbs/d/colls")
+        .header("x-ms-cosmos-offer-autopilot-settings", "{\"maxThroughput\":18000}")
+        .json(&container("auto"));
+    assert_eq!(client.send(autoscale).await.status, StatusCode::CREATED);
+    assert_eq!(client.send(Call::get("/dbs/d/colls/auto/pkranges")).await.json()["_count"], 3);
 }

@@ -28,7 +28,7 @@ async fn drain(client: &Client, first: Call) -> Vec<String> {
 async fn a_feed_gives_every_item_once_whatever_the_page_and_scope() {
     let client = Client::empty().await;
     client.create("/dbs", json!({ "id": "d" })).await;
-    let call = Call::post("/dbs/d/colls").header("x-ms-offer-throughput", "30000").json(&container("c"));
+    let call = Call::post("/dbs/d/colls").header("x-ms-offer-throughput", "18000").json(&container("c"));
     assert_eq!(client.send(call).await.status, StatusCode::CREATED);
     let mut all = Vec::new();
     for number in 0..40 {

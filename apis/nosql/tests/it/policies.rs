@@ -59,7 +59,7 @@ async fn refusals_name_policy_and_reason() {
     for (name, value, reason) in [
         ("indexingPolicy", json!({ "includedPaths": [{ "path": "/a" }] }), "/?"),
         ("indexingPolicy", json!({ "compositeIndexes": [[{ "path": "/a" }]] }), "composite"),
-        ("indexingPolicy", vector_index, "vector policy"),
+        ("indexingPolicy", vector_index, "/v not matching in Embedding's path"),
         ("conflictResolutionPolicy", json!({ "mode": "Never" }), "LastWriterWins"),
         ("computedProperties", json!([{ "name": "x", "query": "SELECT c.x FROM c" }]), "SELECT VALUE"),
         ("geospatialConfig", json!({ "type": "Flat" }), "Geography"),
@@ -178,4 +178,82 @@ async fn a_bare_slash_is_the_root_of_the_documents() {
     let made = client.create(COLLS, body).await;
     assert_eq!(made["indexingPolicy"]["includedPaths"], json!([{ "path": "/a/?" }]));
     assert_eq!(made["indexingPolicy"]["excludedPaths"], json!([{ "path": "/*" }, etag]));
+}
+
+#[tokio::test]
+async fn the_version_of_the_key_comes_back_as_it_was_given() {
+    let client = Client::with_container().await;
+    let body = |id: &str, key: Json| json!({ "id": id, "partitionKey": key });
+    let implied = json!({ "paths": ["/pk"], "kind": "Hash" });
+    let stated = json!({ "paths": ["/pk"], "kind": "Hash", "version": 1 });
+    for (id, key, other) in [("implied", &implied, &stated), ("stated", &stated, &implied)] {
+        client.create(COLLS, body(id, key.clone())).await;
+        let one = format!("{COLLS}/{id}");
+        // A replacement may write it in the other way.
+        let replaced = client.send(Call::put(&one).json(&body(id, other.clone()))).await;
+        assert_eq!((replaced.status, &replaced.json()["partitionKey"]), (StatusCode::OK, key));
+        assert_eq!(client.send(Call::get(&one)).await.json()["partitionKey"], *key);
+    }
+}
+
+#[tokio::test]
+async fn paths_of_keys_are_checked() {
+    let client = Client::with_container().await;
+    let wanted =
+        "Partition key paths must contain only valid characters and not contain a trailing slash or wildcard";
+    for path in ["/id ds", "/a*", "/a/", "id"] {
+        let body = json!({ "id": "new", "partitionKey": { "paths": [path], "kind": "Hash", "version": 2 } });
+        let answer = client.send(Call::post(COLLS).json(&body)).await;
+        assert_eq!(answer.code(), (400, 0), "{path}");
+        assert!(answer.message().contains(wanted), "{}", answer.message());
+    }
+    let paths = ["/a", "/b", "/c", "/d"];
+    let body = json!({ "id": "new", "partitionKey": { "paths": paths, "kind": "MultiHash", "version": 2 } });
+    let answer = client.send(Call::post(COLLS).json(&body)).await;
+    let wanted = "Too many partition key paths (4) specified. A maximum of 3 is allowed.";
+    assert!(answer.message().contains(wanted), "{}", answer.message());
+}
+
+#[tokio::test]
+async fn vector_policies_are_checked_in_a_replace() {
+    let client = Client::with_container().await;
+    let embeddings = json!({ "vectorEmbeddings": [
+        { "path": "/v", "dataType": "float32", "dimensions": 256, "distanceFunction": "cosine" },
+    ] });
+    let index = |kind: &str| json!({ "vectorIndexes": [{ "path": "/v", "type": kind }] });
+    let mut body = with("vectorEmbeddingPolicy", embeddings.clone());
+    body["indexingPolicy"] = index("flat");
+    client.create(COLLS, body.clone()).await;
+    let replace = |body: &Json| Call::put("/dbs/d/colls/new").json(body);
+    let without = with("indexingPolicy", index("flat"));
+    let answer = client.send(replace(&without)).await;
+    assert_eq!(answer.code(), (400, 0));
+    let wanted = "The Vector Indexing Policy's path::/v not matching in Embedding's path.";
+    assert!(answer.message().contains(wanted), "{}", answer.message());
+    body["indexingPolicy"] = index("quantizedFlat");
+    let answer = client.send(replace(&body)).await;
+    assert_eq!(answer.code(), (400, 0));
+    let wanted = "Paths in existing vector indexing policy cannot be modified in Collection Replace";
+    assert!(answer.message().contains(wanted), "{}", answer.message());
+    // A client that knows nothing of vectors keeps the embeddings.
+    let replaced = client.send(replace(&container("new"))).await;
+    assert_eq!((replaced.status, &replaced.json()["vectorEmbeddingPolicy"]), (StatusCode::OK, &embeddings));
+}
+
+#[tokio::test]
+async fn statistics_are_added_on_request() {
+    let client = Client::empty().await;
+    client.create("/dbs", json!({ "id": "d" })).await;
+    let call = Call::post(COLLS).header("x-ms-offer-throughput", "12000").json(&container("c"));
+    assert_eq!(client.send(call).await.status, StatusCode::CREATED);
+    client.put_item("1", "a").await;
+    let read = Call::get("/dbs/d/colls/c").header("x-ms-documentdb-populatepartitionstatistics", "true");
+    let statistics = client.send(read).await.json()["statistics"].clone();
+    let [first, second] = &statistics.as_array().unwrap()[..] else { panic!("{statistics}") };
+    assert_eq!((&first["id"], &first["documentCount"]), (&json!("0"), &json!(0)));
+    assert_eq!(
+        (&second["id"], &second["documentCount"], &second["sizeInKB"]),
+        (&json!("1"), &json!(1), &json!(1))
+    );
+    assert_eq!(client.send(Call::get("/dbs/d/colls/c")).await.json().get("statistics"), None);
 }

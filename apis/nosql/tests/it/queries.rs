@@ -19,7 +19,7 @@ fn query_with(body: &Json) -> Call {
 async fn filled() -> Client {
     let client = Client::empty().await;
     client.create("/dbs", json!({ "id": "d" })).await;
-    let call = Call::post("/dbs/d/colls").header("x-ms-offer-throughput", "25000").json(&container("c"));
+    let call = Call::post("/dbs/d/colls").header("x-ms-offer-throughput", "18000").json(&container("c"));
     assert_eq!(client.send(call).await.code(), (201, 0));
     for number in 0..20 {
         let item = json!({ "id": format!("{number:02}"), "pk": format!("k{}", number % 5), "n": number });

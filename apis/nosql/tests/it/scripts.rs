@@ -43,10 +43,16 @@ async fn scripts_of_every_kind_are_kept() {
 }
 
 #[tokio::test]
-async fn a_trigger_comes_back_in_the_letter_case_of_the_service() {
+async fn a_trigger_comes_back_in_the_letter_case_of_its_client() {
     let client = Client::with_container().await;
     let made = client.create("/dbs/d/colls/c/triggers", script("t")).await;
-    assert_eq!((&made["triggerType"], &made["triggerOperation"]), (&json!("Pre"), &json!("Create")));
+    assert_eq!((&made["triggerType"], &made["triggerOperation"]), (&json!("pre"), &json!("create")));
+    let mut capitals = script("t2");
+    capitals["triggerType"] = json!("Post");
+    capitals["triggerOperation"] = json!("All");
+    client.create("/dbs/d/colls/c/triggers", capitals).await;
+    let read = client.send(Call::get("/dbs/d/colls/c/triggers/t2")).await.json();
+    assert_eq!((&read["triggerType"], &read["triggerOperation"]), (&json!("Post"), &json!("All")));
     let procedure = client.create("/dbs/d/colls/c/sprocs", script("s")).await;
     assert_eq!(procedure.get("triggerType"), None);
 }

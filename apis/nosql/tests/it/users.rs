@@ -83,16 +83,15 @@ async fn a_permission_names_something_of_its_database() {
         assert_eq!((&made["resource"], &made["permissionMode"]), (&json!(link), &json!("Read")));
         assert!(made["_token"].as_str().unwrap().starts_with("type=resource&ver=1&sig="));
     }
-    // The same resources by other links.
-    for link in [&owner["_self"], &script["_self"]] {
-        let twice = client.send(Call::post(PERMISSIONS).json(&permission("x", link.as_str().unwrap()))).await;
-        assert_eq!(twice.code(), (409, 0), "{link}");
+    // The same resources by other links, and resources that do not exist.
+    let absent = ["dbs/d/colls/nothing", "dbs/nothing/colls/c", "dbs/d/colls/c/udfs/nothing"];
+    let by_rid = [&owner["_self"], &script["_self"]].map(|link| link.as_str().unwrap());
+    for (number, link) in by_rid.into_iter().chain(absent).enumerate() {
+        client.create(PERMISSIONS, permission(&format!("q{number}"), link)).await;
+        let twice = permission("x", &format!("/{}/", link.trim_matches('/')));
+        assert_eq!(client.send(Call::post(PERMISSIONS).json(&twice)).await.code(), (409, 0), "{link}");
     }
     for (link, code) in [
-        ("dbs/d/colls/nothing", (404, 0)),
-        ("dbs/nothing/colls/c", (404, 0)),
-        ("dbs/d/colls/c/udfs/nothing", (404, 0)),
-        ("dbs/d/colls/c/sprocs/f", (404, 0)),
         ("dbs/e/colls/c", (400, 0)),
         ("dbs/d", (400, 0)),
         ("", (400, 0)),
@@ -117,7 +116,7 @@ async fn a_permission_is_replaced_upserted_and_deleted() {
     body["permissionMode"] = json!("all");
     body["resourcePartitionKey"] = json!(["a"]);
     let replaced = client.send(Call::put(link).json(&body)).await.json();
-    assert_eq!((&replaced["permissionMode"], &replaced["_rid"]), (&json!("All"), &made["_rid"]));
+    assert_eq!((&replaced["permissionMode"], &replaced["_rid"]), (&json!("all"), &made["_rid"]));
     assert_eq!(replaced["resourcePartitionKey"], json!(["a"]));
     body["resourcePartitionKey"] = json!(["a", "b"]);
     assert_eq!(client.send(Call::put(link).json(&body)).await.code(), (400, 1001));

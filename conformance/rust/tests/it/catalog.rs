@@ -182,7 +182,7 @@ fn what_is_in_a_missing_database_is_404() {
 fn more_throughput_makes_more_ranges() {
     over_both(async |f| {
         let name = unique("c");
-        let options = CreateContainerOptions::default().with_throughput(ThroughputProperties::manual(25_000));
+        let options = CreateContainerOptions::default().with_throughput(ThroughputProperties::manual(18_000));
         let properties = ContainerProperties::new(name.clone(), "/pk".into());
         f.database.create_container(properties, Some(options)).await.unwrap();
         let wide = f.database.container_client(name, None).await.unwrap();

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 /// A container of two ranges with 25 items under four keys.
 async fn filled(f: &Fixture) -> ContainerClient {
     let name = unique("c");
-    let options = CreateContainerOptions::default().with_throughput(ThroughputProperties::manual(20_000));
+    let options = CreateContainerOptions::default().with_throughput(ThroughputProperties::manual(12_000));
     let properties = ContainerProperties::new(name.clone(), "/pk".into());
     f.database.create_container(properties, Some(options)).await.unwrap();
     let container = f.database.container_client(name, None).await.unwrap();

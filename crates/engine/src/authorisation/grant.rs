@@ -1,7 +1,8 @@
 //! What a permission grants, resolved, and the decision whether an action is within it.
 //!
 //! Denies by default. A grant never extends beyond one container: no users, permissions, offers, databases or other
-//! containers, whatever its mode.
+//! containers, whatever its mode. Changes of the container's definition are never granted; those of its scripts are, by
+//! a permission with mode All for the whole container.
 
 use super::{Action, Reach, Resource};
 use model::{
@@ -48,6 +49,7 @@ enum Need {
     ChangeItems,
     Execute,
     ReadContainer,
+    ChangeScripts,
     ReadAccount,
     Never,
 }
@@ -65,6 +67,7 @@ impl Grant {
         match need(action) {
             Need::ReadAccount | Need::ReadContainer | Need::ReadItems => true,
             Need::ChangeItems | Need::Execute => self.changes(),
+            Need::ChangeScripts => self.covers_scripts(),
             Need::Never => false,
         }
     }
@@ -78,9 +81,26 @@ impl Grant {
             Need::ReadContainer => self.reads_metadata(resource),
             Need::ReadItems => self.reaches_items(resource),
             Need::ChangeItems => changes && self.reaches_items(resource),
-            Need::Execute => changes && self.reaches_script(resource),
+            Need::Execute => changes && (self.reaches_script(resource) || self.reaches_scripts(resource)),
+            Need::ChangeScripts => self.reaches_scripts(resource),
             Need::Never => false,
         }
+    }
+
+    /// Whether the grant is for everything in its container, which includes changes of the scripts.
+    fn covers_scripts(&self) -> bool {
+        self.changes() && self.scope == GrantScope::Container && self.key.is_none()
+    }
+
+    /// Whether `resource` is a script of the container, or all of a kind, and the grant covers them.
+    fn reaches_scripts(&self, resource: Resource<'_>) -> bool {
+        let is_script = match resource {
+            Resource::Container(_, Reach::Scripts(_) | Reach::Script(..)) => self.is_in(resource),
+            Resource::Container(_, Reach::Whole | Reach::LogicalPartition(_) | Reach::Document { .. })
+            | Resource::Account
+            | Resource::Database(_) => false,
+        };
+        is_script && self.covers_scripts()
     }
 
     /// Whether `resource` is in the container of this grant: its holder may know that the container exists.
@@ -91,9 +111,20 @@ impl Grant {
         }
     }
 
-    /// Whether another grant is for the same resource and key.
+    /// The grant of a permission for a resource that does not exist. No container has this number, so that one which is
+    /// created later is not granted without anyone's decision.
+    pub(crate) fn nothing(definition: PermissionDefinition) -> Grant {
+        Grant { definition, container: ContainerNumber(0), scope: GrantScope::Container, key: None }
+    }
+
+    /// Whether another permission names the same resource and key. A link by names and one by RIDs are two, as in the
+    /// service.
     pub(crate) fn covers_same_as(&self, other: &Grant) -> bool {
-        (self.container, &self.scope, &self.key) == (other.container, &other.scope, &other.key)
+        let named = |grant: &Grant| {
+            let PermissionDefinition { resource, key, .. } = &grant.definition;
+            (resource.trim_matches('/').to_owned(), key.clone())
+        };
+        named(self) == named(other)
     }
 
     fn reads_metadata(&self, resource: Resource<'_>) -> bool {
@@ -104,8 +135,9 @@ impl Grant {
         match reach {
             // The container's definition and ranges: without them a client cannot send a request.
             Reach::Whole => true,
-            Reach::Script(..) => self.reaches_script(resource),
-            Reach::Scripts(_) | Reach::LogicalPartition(_) | Reach::Document { .. } => false,
+            Reach::Script(..) => self.reaches_script(resource) || self.reaches_scripts(resource),
+            Reach::Scripts(_) => self.reaches_scripts(resource),
+            Reach::LogicalPartition(_) | Reach::Document { .. } => false,
         }
     }
 
@@ -227,8 +259,7 @@ fn need(action: Action) -> Need {
         | Action::DeleteDocument
         | Action::DeleteConflicts => Need::ChangeItems,
         Action::ExecuteProcedure => Need::Execute,
-        Action::ChangeMetadata | Action::ReadUsers | Action::ReadPermissions | Action::ChangePermissions => {
-            Need::Never
-        }
+        Action::ChangeMetadata => Need::ChangeScripts,
+        Action::ReadUsers | Action::ReadPermissions | Action::ChangePermissions => Need::Never,
     }
 }

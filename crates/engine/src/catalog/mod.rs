@@ -27,11 +27,11 @@ pub use scripts::{NamedScript, Script};
 pub use shelf::Entry;
 pub use small::{Creation, Written};
 pub(crate) use state::{Catalog, CatalogState, Dropped};
-pub use usage::ContainerUsage;
+pub use usage::{ContainerUsage, PartitionUsage};
 pub use users::User;
 
 use crate::authorisation::{Account, Action, AdminPass, CatalogPass, Principal, Reach, Resource, Sought};
-use crate::engine::Engine;
+use crate::engine::{Engine, EngineOptions};
 use entries::ContainerParts;
 use model::policy::ComputedProperty;
 use model::{
@@ -150,7 +150,7 @@ impl Engine {
         let shared = change.state.offer_of(&Rid::Database(database.number())).is_some();
         let number = change.next_container()?;
         let throughput_or_default = throughput.unwrap_or(Throughput::DEFAULT);
-        let count = partition_count(throughput_or_default, self.options.partition_throughput_max)?;
+        let count = partition_count(throughput_or_default, &self.options)?;
         let stamp = change.stamp();
         let map = PartitionMap::initial(&definition.partition_key, count, stamp);
         let computed_reader = self.options.computed_reader;
@@ -285,9 +285,12 @@ fn check_encryption_keys(
     }
 }
 
-/// N = ⌈T / t⌉.
-fn partition_count(throughput: Throughput, partition_throughput_max: u64) -> Result<u32, Fault> {
-    let count = throughput.max().div_ceil(partition_throughput_max.max(1)).max(1);
+/// One partition as long as it can serve the throughput; above that as many as give each the rate of a new one.
+fn partition_count(throughput: Throughput, options: &EngineOptions) -> Result<u32, Fault> {
+    let count = match throughput.max() {
+        rate if rate <= options.partition_throughput_max => 1,
+        rate => rate.div_ceil(options.partition_throughput_new.max(1)).max(1),
+    };
     if count > PARTITIONS_MAX {
         return Err(LimitFault::Exhausted { what: "partitions" }.into());
     }

@@ -1,5 +1,5 @@
 //! Permissions of a user: each names a resource of the user's database, which is resolved when the permission is
-//! written.
+//! written. A permission for a resource that does not exist then is stored and grants nothing.
 
 use super::entries::{Addressed, Container, ListPage, ListRequest};
 use super::shelf::Entry;
@@ -49,7 +49,7 @@ pub enum PermissionPart<'a> {
     Whole,
     /// One document, which need not exist yet.
     Document(&'a str),
-    /// One script, which must exist.
+    /// One script.
     Script(ScriptKind, &'a str),
 }
 
@@ -66,7 +66,7 @@ impl Engine {
         found.map(|found| found.resource).ok_or_else(|| MissingFault::Resource.into())
     }
 
-    /// Creates a permission for a resource that exists.
+    /// Creates a permission.
     pub async fn create_permission(
         &self,
         pass: AdminPass<Permissions<'_>>,
@@ -139,18 +139,24 @@ impl Engine {
 /// Resolves the resource of the permission.
 fn resolved(state: &CatalogState, user: &User, wanted: WantedPermission<'_>) -> Result<Grant, Fault> {
     let WantedPermission { definition, resource, key } = wanted;
-    let database = state.find_database(resource.database).ok_or(MissingFault::Resource)?;
+    let Some(database) = state.find_database(resource.database) else {
+        return Ok(Grant::nothing(definition));
+    };
     if Some(database.resource.rid()) != user.rid().parent() {
         return Err(DefinitionPart::PermissionResource.violates(DefinitionRule::OtherDatabase).into());
     }
-    let found = state.find_container(database.resource, resource.container).ok_or(MissingFault::Resource)?;
+    let Some(found) = state.find_container(database.resource, resource.container) else {
+        return Ok(Grant::nothing(definition));
+    };
     let scope = match resource.part {
         PermissionPart::Whole => GrantScope::Container,
         PermissionPart::Document(id) => GrantScope::Document(document(&found, id)),
         PermissionPart::Script(kind, id) => {
             let scripts = state.shelves.scripts(kind);
-            let script = scripts.find(found.resource.rid(), id).ok_or(MissingFault::Resource)?;
-            GrantScope::Script(kind, script.resource.id().to_owned())
+            match scripts.find(found.resource.rid(), id) {
+                Some(script) => GrantScope::Script(kind, script.resource.id().to_owned()),
+                None => return Ok(Grant::nothing(definition)),
+            }
         }
     };
     let container = found.resource;
@@ -167,7 +173,7 @@ fn document(owner: &Addressed<Arc<Container>>, id: &str) -> ItemReference {
     }
 }
 
-/// A user has at most one permission for a resource and key; otherwise it would be unclear which one applies.
+/// A user has at most one permission for a resource and key, as the client names them.
 fn refuse_second(
     state: &CatalogState,
     user: Rid,

@@ -3,7 +3,7 @@
 use super::entries::Container;
 use crate::authorisation::CatalogPass;
 use crate::engine::Engine;
-use model::{Fault, ScriptKind};
+use model::{Fault, PartitionOrdinal, ScriptKind};
 
 /// The usage of a container.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,15 +22,34 @@ pub struct ContainerUsage {
     pub functions: usize,
 }
 
+/// The usage of one partition of a container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartitionUsage {
+    /// The partition.
+    pub ordinal: PartitionOrdinal,
+    /// Documents, including expired ones that were not deleted yet.
+    pub documents: u64,
+    /// Bytes of the documents.
+    pub document_bytes: u64,
+}
+
 impl Engine {
+    /// Counts the documents of each partition of a container.
+    pub async fn partition_usage(
+        &self,
+        pass: &CatalogPass<&Container>,
+    ) -> Result<Vec<PartitionUsage>, Fault> {
+        self.counts_by_partition(pass.resource).await
+    }
+
     /// Counts the content of a container.
     pub async fn container_usage(&self, pass: &CatalogPass<&Container>) -> Result<ContainerUsage, Fault> {
         let container = pass.resource;
         let scripts = |kind| self.catalog.state().shelves.scripts(kind).count(container.rid());
-        let (documents, document_bytes) = self.counts(container).await?;
+        let partitions = self.counts_by_partition(container).await?;
         Ok(ContainerUsage {
-            documents,
-            document_bytes,
+            documents: partitions.iter().map(|partition| partition.documents).sum(),
+            document_bytes: partitions.iter().map(|partition| partition.document_bytes).sum(),
             partitions: container.map.entries.len(),
             stored_procedures: scripts(ScriptKind::StoredProcedure),
             triggers: scripts(ScriptKind::Trigger),

@@ -13,7 +13,7 @@ mod reschedule;
 mod trim;
 
 use crate::engine::Engine;
-use model::{ContainerNumber, Fault, PartitionOrdinal};
+use model::{ContainerNumber, Fault, MissingFault, PartitionOrdinal};
 use partition::BudgetStep;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -86,14 +86,35 @@ impl HousekeepingJob {
     async fn carry_out(self, engine: Arc<Engine>) -> Result<(), Fault> {
         #[cfg(feature = "planted-faults")]
         partition::planted::panic_if_job_is(self.name());
-        match self {
+        let result = match self {
             HousekeepingJob::ResolveCatalog => engine.catalog.resolve_unknown_change(engine.store()).await,
             HousekeepingJob::Drop(number) => engine.delete_dropped(number).await,
             HousekeepingJob::Reschedule(number) => engine.reschedule_expiry(number).await,
             HousekeepingJob::Sweep(number) => engine.sweep_expired(number).await,
             HousekeepingJob::Trim(number, ordinal) => engine.trim_log(number, ordinal).await,
             HousekeepingJob::CloseIdle => engine.close_idle_partitions().await,
+        };
+        let is_dropped = |number| engine.catalog.state().container(number).is_none();
+        unless_dropped(result, self.container().is_some_and(is_dropped))
+    }
+
+    /// The container that the job is for, if it is in the catalog.
+    fn container(self) -> Option<ContainerNumber> {
+        match self {
+            HousekeepingJob::Reschedule(number)
+            | HousekeepingJob::Sweep(number)
+            | HousekeepingJob::Trim(number, _) => Some(number),
+            HousekeepingJob::ResolveCatalog | HousekeepingJob::Drop(_) | HousekeepingJob::CloseIdle => None,
         }
+    }
+}
+
+/// The result of a job for a container that may have been dropped meanwhile: then its absence is no failure and nothing
+/// is left to do.
+fn unless_dropped(result: Result<(), Fault>, is_dropped: bool) -> Result<(), Fault> {
+    match result {
+        Err(Fault::Missing(MissingFault::Owner)) if is_dropped => Ok(()),
+        result => result,
     }
 }
 
@@ -258,5 +279,19 @@ async fn run(engine: Weak<Engine>, wake: Arc<Notify>) {
             return running.wait_for_all().await;
         }
         running.begin(&engine, engine.due_jobs(begun));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_for_a_dropped_container_does_not_fail() {
+        let absent = || Err(Fault::Missing(MissingFault::Owner));
+        assert_eq!(unless_dropped(absent(), true), Ok(()));
+        assert_eq!(unless_dropped(absent(), false), absent());
+        let internal = || Err(Fault::Internal("x".to_owned()));
+        assert_eq!(unless_dropped(internal(), true), internal());
     }
 }

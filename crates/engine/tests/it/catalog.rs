@@ -54,7 +54,7 @@ async fn lists_are_paged_and_foreign_continuations_refused() {
 #[tokio::test]
 async fn a_container_has_as_many_partitions_as_its_throughput_asks_for() {
     let harness = Harness::new().await;
-    let container = harness.container(|_| {}, 25_000).await;
+    let container = harness.container(|_| {}, 18_000).await;
     let feed = harness.engine.ranges(&harness.reader(&*container));
     assert_eq!(feed.ranges.len(), 3);
     assert_eq!(feed.ranges[0].range.min.to_hex(), "");
@@ -69,7 +69,7 @@ async fn everything_is_there_after_a_restart() {
     let store = Store::memory(&SPACES, CommitMode::Thread);
     let ambient = TestAmbient::new();
     let harness = Harness::on(store.clone(), ambient.clone()).await;
-    let container = harness.container(|draft| draft.default_ttl = DefaultTtl::Seconds(60), 20_000).await;
+    let container = harness.container(|draft| draft.default_ttl = DefaultTtl::Seconds(60), 12_000).await;
     let created = harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
     drop(harness);
     let harness = Harness::on(store, ambient).await;
@@ -134,7 +134,7 @@ async fn definitions_survive_a_restart() {
         draft.policies.indexing.composite = vec![composite];
         draft.policies.computed = vec![ComputedProperty::new("p", "SELECT VALUE c.a FROM c")];
     };
-    let before = harness.container(definition, 25_000).await;
+    let before = harness.container(definition, 18_000).await;
     let again = Harness::with_options(store, ambient, &[KEY], options()).await;
     let after = again.found().unwrap();
     assert_eq!(after.definition(), before.definition());

@@ -46,7 +46,7 @@ async fn a_write_that_came_to_light_is_seen_by_the_next() {
 #[tokio::test(start_paused = true)]
 async fn partitions_without_a_part_in_it_go_on_after_a_reopening() {
     let (harness, script) = scripted().await;
-    let container = harness.container(|_| {}, 30_000).await;
+    let container = harness.container(|_| {}, 18_000).await;
     for number in 0..30 {
         let json = format!(r#"{{"id":"1","pk":"{number}"}}"#);
         harness.create(&container, &json).await.unwrap();

@@ -28,7 +28,7 @@ async fn drain(harness: &Harness, container: &Container, scope: Scope, items_max
 #[tokio::test]
 async fn every_document_comes_once_whatever_the_page_size() {
     let harness = Harness::new().await;
-    let container = harness.container(|_| {}, 30_000).await;
+    let container = harness.container(|_| {}, 18_000).await;
     for number in 0..60 {
         harness.create(&container, &format!(r#"{{"id":"{number}","pk":"{}"}}"#, number % 7)).await.unwrap();
     }

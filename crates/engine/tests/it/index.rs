@@ -43,7 +43,7 @@ fn found(harness: &Harness) -> Arc<Container> {
 async fn partitions_that_nobody_opened_are_not_counted_as_ready() {
     let store = Store::memory(&SPACES, CommitMode::Thread);
     let harness = open(&store, SMALL).await;
-    let container = harness.container(|_| {}, 40_000).await;
+    let container = harness.container(|_| {}, 24_000).await;
     for number in 0..400 {
         put(&harness, &container, number).await;
     }
@@ -120,7 +120,7 @@ async fn geometries_and_computed_values_are_verified() {
         indexing.spatial = vec![SpatialIndex::at("/at/*", &[]).unwrap()];
         draft.policies.indexing = indexing;
     };
-    let mut container = harness.container(definition, 20_000).await;
+    let mut container = harness.container(definition, 12_000).await;
     let put = async |container: &Container, number: usize| {
         let (east, north) = (number % 90, number % 45);
         let ring = [[east, north], [east + 2, north], [east + 1, north + 2], [east, north]];

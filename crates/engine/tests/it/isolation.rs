@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A large document, one of medium size and three hundred small ones, over three partitions.
 async fn filled(harness: &Harness) -> Arc<Container> {
-    let container = harness.container(|_| {}, 30_000).await;
+    let container = harness.container(|_| {}, 18_000).await;
     let numbers: Vec<u32> = (0..1000).collect();
     let large = json!({ "id": "large", "pk": "a", "x": numbers });
     harness.create(&container, &large.to_string()).await.unwrap();

@@ -67,7 +67,7 @@ pub(crate) async fn drain(
 
 /// Sixty documents with seven keys over three partitions.
 async fn filled(harness: &Harness) -> Arc<Container> {
-    let container = harness.container(|_| {}, 30_000).await;
+    let container = harness.container(|_| {}, 18_000).await;
     for number in 0..60 {
         let json = format!(r#"{{"id":"{number}","pk":"{}","n":{}}}"#, number % 7, number % 10);
         harness.create(&container, &json).await.unwrap();

@@ -7,7 +7,7 @@ use serde_json::json;
 use std::sync::Arc;
 
 async fn filled(harness: &Harness, documents: &[String]) -> Arc<Container> {
-    let container = harness.container(|_| {}, 30_000).await;
+    let container = harness.container(|_| {}, 18_000).await;
     for document in documents {
         harness.create(&container, document).await.unwrap();
     }

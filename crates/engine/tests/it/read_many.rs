@@ -22,7 +22,7 @@ fn pass<'a>(
 async fn documents_come_in_the_order_of_their_addresses() {
     let harness = Harness::new().await;
     // Three partitions.
-    let container = harness.container(|_| {}, 25_000).await;
+    let container = harness.container(|_| {}, 18_000).await;
     for id in 0..60 {
         let body = format!(r#"{{"id":"{id}","pk":"{}"}}"#, id % 20);
         harness.create(&container, &body).await.unwrap();

@@ -149,7 +149,11 @@ async fn partitions_that_are_closed_all_the_time_serve_all_the_same() {
 #[tokio::test]
 async fn an_engine_closes_many_partitions() {
     let (store, ambient) = (Store::memory(&SPACES, CommitMode::Thread), TestAmbient::new());
-    let options = EngineOptions { partition_throughput_max: 1_000, ..EngineOptions::default() };
+    let options = EngineOptions {
+        partition_throughput_max: 1_000,
+        partition_throughput_new: 1_000,
+        ..EngineOptions::default()
+    };
     let harness = Harness::with_options(store, ambient, &[KEY], options).await;
     let container = harness.container(|_| {}, 600_000).await;
     harness.index_progress(&container).await;

@@ -165,7 +165,9 @@ async fn a_refused_change_leaves_no_trace() {
     let (container, _) = furnish(&harness).await;
     let database = container.database();
     let user = harness.engine.find_user(&harness.reader(Users { database }), "u").unwrap();
-    let wanted = wanted("q", PermissionMode::Read, "absent", None);
+    harness.database("other").await.unwrap();
+    let mut wanted = wanted("q", PermissionMode::Read, "c", None);
+    wanted.resource.database = "other";
     let pass = harness.admin(Permissions { database });
     let refused = harness.engine.create_permission(pass, &user, wanted, &Creation::OnlyNew).await;
     assert!(refused.is_err());

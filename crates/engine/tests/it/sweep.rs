@@ -83,7 +83,7 @@ async fn documents_of_many_partition_keys_go_with_all_their_rows() {
         draft.default_ttl = DefaultTtl::Seconds(10);
         draft.unique_keys = unique_mail();
     };
-    let container = harness.container(expiring, 25_000).await;
+    let container = harness.container(expiring, 18_000).await;
     fill(&harness, &container, 700).await;
     harness.create(&container, r#"{"id":"stays","pk":"key 1","mail":"m","ttl":-1}"#).await.unwrap();
     harness.ambient.advance_seconds(20);

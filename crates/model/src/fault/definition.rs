@@ -123,6 +123,8 @@ pub enum DefinitionRule {
     Bounds {
         /// Which number.
         number: DefinitionNumber,
+        /// The number given.
+        given: i64,
         /// The minimum.
         min: u32,
         /// The maximum.
@@ -164,6 +166,13 @@ pub enum DefinitionRule {
         path: String,
         /// What is wrong with it.
         error: PolicyPathError,
+    },
+    /// A path cannot be the path of a partition key.
+    KeyPath {
+        /// The path.
+        path: String,
+        /// The byte where it is wrong.
+        position: usize,
     },
     /// A path is given twice.
     RepeatedPath(String),
@@ -217,8 +226,8 @@ pub enum IndexRule {
         /// The maximum.
         max: u32,
     },
-    /// The quantized vectors at this path would be longer than the vectors.
-    QuantizationExceedsDimensions(String),
+    /// A replacement changes an existing vector index.
+    ChangedVectorIndex,
     /// The full-text index at this path has no entry in the full-text policy.
     MissingFullText(String),
 }

@@ -15,7 +15,12 @@ pub(super) fn within(
     if bounds.contains(&given) {
         return Ok(());
     }
-    Err(part.violates(DefinitionRule::Bounds { number, min: *bounds.start(), max: *bounds.end() }))
+    Err(part.violates(DefinitionRule::Bounds {
+        number,
+        given: given.into(),
+        min: *bounds.start(),
+        max: *bounds.end(),
+    }))
 }
 
 /// The first item that occurs twice. A definition can list tens of thousands, so they are not compared pairwise.

@@ -21,8 +21,6 @@ const PATHS_MAX: usize = 1500;
 pub enum IndexingMode {
     /// On every write.
     Consistent,
-    /// Asynchronously; only for containers of old clients.
-    Lazy,
     /// Never.
     None,
 }
@@ -53,8 +51,6 @@ pub struct IndexingPolicy {
 pub struct IndexedPath {
     /// The path.
     pub path: PolicyPath,
-    /// Kinds and precisions that old clients send; stored but not used.
-    pub legacy: Option<Opaque>,
 }
 
 impl Default for IndexingPolicy {
@@ -78,7 +74,7 @@ impl IndexingPolicy {
     /// The same, from the texts of the paths.
     pub fn by_texts(included: &[&str], excluded: &[&str]) -> Result<IndexingPolicy, RequestFault> {
         let parse = |text: &&str| PolicyPath::parse(text);
-        let included = included.iter().map(|text| Ok(IndexedPath { path: parse(text)?, legacy: None }));
+        let included = included.iter().map(|text| Ok(IndexedPath { path: parse(text)? }));
         let included = included.collect::<Result<_, RequestFault>>()?;
         let excluded = excluded.iter().map(parse).collect::<Result<_, _>>()?;
         Ok(IndexingPolicy::by_paths(included, excluded))
@@ -105,7 +101,7 @@ impl IndexingPolicy {
         }
         let root = PolicyPath::root();
         if !self.names(&root) {
-            self.included.push(IndexedPath { path: root, legacy: None });
+            self.included.push(IndexedPath { path: root });
         }
         // It changes with every write, and queries do not search for it.
         let etag = PolicyPath::etag();
@@ -197,7 +193,7 @@ impl IndexingPolicy {
     /// Reads what [`IndexingPolicy::encode`] wrote.
     pub fn decode(input: &mut Decoder<'_>) -> Result<IndexingPolicy, DecodeFault> {
         Ok(IndexingPolicy {
-            mode: input.choice("indexing mode", IndexingMode::ALL, IndexingMode::tag)?,
+            mode: IndexingMode::decode(input)?,
             automatic: input.flag("automatic indexing")?,
             included: input.list("included paths", IndexedPath::decode)?,
             excluded: input.list("excluded paths", PolicyPath::decode)?,
@@ -210,15 +206,19 @@ impl IndexingPolicy {
 }
 
 impl IndexingMode {
-    /// All modes.
-    pub(crate) const ALL: [IndexingMode; 3] =
-        [IndexingMode::Consistent, IndexingMode::Lazy, IndexingMode::None];
-
     fn tag(self) -> u8 {
         match self {
             IndexingMode::Consistent => 0,
-            IndexingMode::Lazy => 1,
             IndexingMode::None => 2,
+        }
+    }
+
+    /// Older rows also have the tag 1 for lazy indexing, which was never different.
+    fn decode(input: &mut Decoder<'_>) -> Result<IndexingMode, DecodeFault> {
+        match input.byte("indexing mode")? {
+            0 | 1 => Ok(IndexingMode::Consistent),
+            2 => Ok(IndexingMode::None),
+            tag => Err(input.unknown("indexing mode", tag)),
         }
     }
 }
@@ -226,16 +226,16 @@ impl IndexingMode {
 impl IndexedPath {
     fn encode(&self, out: &mut Encoder) {
         self.path.encode(out);
-        out.option(self.legacy.as_ref(), |out, legacy| legacy.encode(out));
+        out.option(None, |out, legacy: &Opaque| legacy.encode(out));
     }
 
+    /// Older rows also have the kinds and precisions that old clients sent.
     fn decode(input: &mut Decoder<'_>) -> Result<IndexedPath, DecodeFault> {
-        Ok(IndexedPath {
-            path: PolicyPath::decode(input)?,
-            legacy: input.option("indexes of an included path", |input| {
-                Opaque::decode(input, "indexes of an included path")
-            })?,
-        })
+        let path = PolicyPath::decode(input)?;
+        input.option("indexes of an included path", |input| {
+            Opaque::decode(input, "indexes of an included path")
+        })?;
+        Ok(IndexedPath { path })
     }
 }
 
@@ -260,6 +260,26 @@ mod tests {
         assert_eq!(lists(&["/a/?"], &[]), [vec!["/a/?", "/*"], vec![ETAG_PATH]]);
         assert_eq!(lists(&["/*", "/_etag/?"], &[]), [vec!["/*", "/_etag/?"], vec![]]);
         assert_eq!(texts(&IndexingPolicy::none()), [Vec::<String>::new(), vec![]]);
+    }
+
+    #[test]
+    fn rows_with_lazy_indexing_and_old_kinds_are_read() {
+        let mut out = Encoder::default();
+        out.byte(1);
+        out.flag(false);
+        out.list(&[PolicyPath::root()], |out, path| {
+            path.encode(out);
+            out.option(Some(&Opaque::List(Vec::new())), |out, legacy| legacy.encode(out));
+        });
+        for _ in 0..5 {
+            out.list(&[] as &[PolicyPath], |out, path| path.encode(out));
+        }
+        let bytes = out.finish();
+        let mut input = Decoder::new(&bytes);
+        let policy = IndexingPolicy::decode(&mut input).unwrap();
+        assert_eq!(policy.mode, IndexingMode::Consistent);
+        assert_eq!(texts(&policy), [vec!["/*"], vec![]]);
+        input.finish().unwrap();
     }
 
     #[test]

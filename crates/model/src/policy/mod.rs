@@ -99,11 +99,23 @@ impl Policies {
         fixed("clientEncryptionPolicy", self.encryption == new.encryption)?;
         // Embeddings can be added and removed; an existing one cannot be changed.
         let old = self.vectors.as_ref().map_or(&[][..], |policy| &policy.embeddings);
+        let replacement = new;
         let new = new.vectors.as_ref().map_or(&[][..], |policy| &policy.embeddings);
         let altered = |embedding: &VectorEmbedding| {
             new.iter().any(|other| other.path == embedding.path && other != embedding)
         };
-        fixed("vectorEmbeddingPolicy", !old.iter().any(altered))
+        fixed("vectorEmbeddingPolicy", !old.iter().any(altered))?;
+        self.check_vector_indexes(&replacement.indexing)
+    }
+
+    /// Vector indexes can be added and removed; an existing one cannot be changed.
+    fn check_vector_indexes(&self, new: &IndexingPolicy) -> Result<(), RequestFault> {
+        let altered =
+            |index: &VectorIndex| new.vectors.iter().any(|other| other.path == index.path && other != index);
+        match self.indexing.vectors.iter().any(altered) {
+            true => Err(DefinitionPart::Indexing.violates(IndexRule::ChangedVectorIndex)),
+            false => Ok(()),
+        }
     }
 }
 

@@ -208,7 +208,7 @@ impl VectorIndex {
     /// Allowed bytes of a quantized vector.
     pub const QUANTIZATION_BYTES: RangeInclusive<u32> = 1..=512;
     /// Allowed numbers of candidates while the graph is built.
-    pub const SEARCH_LIST_SIZE: RangeInclusive<u32> = 10..=500;
+    pub const SEARCH_LIST_SIZE: RangeInclusive<u32> = 25..=500;
 
     /// An index of the vectors at `path` with default settings.
     pub fn new(path: PropertyPath, kind: VectorIndexKind) -> VectorIndex {
@@ -255,10 +255,11 @@ impl VectorIndex {
                 max: FLAT_DIMENSIONS_MAX,
             }));
         }
-        if self.quantization_bytes.is_some_and(|bytes| bytes > dimensions) {
-            return Err(PART.violates(IndexRule::QuantizationExceedsDimensions(path.to_string())));
+        let bytes_max = dimensions.min(*VectorIndex::QUANTIZATION_BYTES.end());
+        match self.quantization_bytes {
+            Some(bytes) => within(PART, DefinitionNumber::QuantizationBytes, bytes, 1..=bytes_max),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -410,7 +411,7 @@ mod tests {
         assert!(!check(quantized, |index| index.search_list_size = Some(100)));
         assert!(check(graph, |index| index.quantization_bytes = Some(512)));
         assert!(!check(graph, |index| index.quantization_bytes = Some(513)));
-        assert!(check(graph, |index| index.search_list_size = Some(10)));
-        assert!(!check(graph, |index| index.search_list_size = Some(9)));
+        assert!(check(graph, |index| index.search_list_size = Some(25)));
+        assert!(!check(graph, |index| index.search_list_size = Some(24)));
     }
 }

@@ -1,5 +1,6 @@
 //! Permissions: what a user may do with a resource.
 
+use super::LetterCase;
 use crate::limits::{TOKEN_SECONDS_DEFAULT, TOKEN_SECONDS_MAX, TOKEN_SECONDS_MIN};
 use crate::{DecodeFault, Decoder, Encoder, RequestFault, checked_name};
 
@@ -24,6 +25,8 @@ pub struct PermissionDefinition {
     pub id: String,
     /// What it allows.
     pub mode: PermissionMode,
+    /// How the client wrote the mode.
+    pub mode_case: LetterCase,
     /// The resource as named by the API that wrote the permission: stored and returned, not interpreted here.
     pub resource: String,
     /// The partition key to which it is restricted, as written by that API: not interpreted here either.
@@ -39,7 +42,7 @@ impl PermissionDefinition {
         key: Option<String>,
     ) -> Result<PermissionDefinition, RequestFault> {
         let (id, resource) = (checked_name(id)?.to_owned(), resource.to_owned());
-        Ok(PermissionDefinition { id, mode, resource, key })
+        Ok(PermissionDefinition { id, mode, mode_case: LetterCase::Capital, resource, key })
     }
 }
 
@@ -71,20 +74,29 @@ impl PermissionMode {
     }
 }
 
+fn spelled_tag((mode, case): (PermissionMode, LetterCase)) -> u8 {
+    case.marked(mode.tag(), 2)
+}
+
 impl PermissionDefinition {
     /// Appends its encoding.
     pub fn encode(&self, out: &mut Encoder) {
         out.text(&self.id);
-        out.byte(self.mode.tag());
+        out.byte(spelled_tag((self.mode, self.mode_case)));
         out.text(&self.resource);
         out.option(self.key.as_deref(), Encoder::text);
     }
 
     /// Reads its encoding.
     pub fn decode(input: &mut Decoder<'_>) -> Result<PermissionDefinition, DecodeFault> {
+        let spelled = LetterCase::EACH.map(|case| PermissionMode::EACH.map(|mode| (mode, case)));
+        let id = input.text("name of a permission")?;
+        let (mode, mode_case) =
+            input.choice("permission mode", spelled.into_iter().flatten(), spelled_tag)?;
         Ok(PermissionDefinition {
-            id: input.text("name of a permission")?,
-            mode: input.choice("permission mode", PermissionMode::EACH, PermissionMode::tag)?,
+            id,
+            mode,
+            mode_case,
             resource: input.text("resource of a permission")?,
             key: input.option("key of a permission", |input| input.text("key of a permission"))?,
         })

@@ -1,5 +1,6 @@
 //! Scripts of a container: stored procedures, triggers, user-defined functions. Their text is not parsed.
 
+use super::LetterCase;
 use crate::limits::{SCRIPT_BYTES_MAX, STORED_PROCEDURES_MAX, TRIGGERS_MAX, USER_DEFINED_FUNCTIONS_MAX};
 use crate::{
     DecodeFault, Decoder, DefinitionPart, DefinitionRule, Encoder, RequestFault, checked_script_name,
@@ -89,6 +90,7 @@ pub struct ScriptDefinition {
     id: String,
     body: String,
     trigger: Option<(TriggerTime, TriggerOperation)>,
+    trigger_cases: (LetterCase, LetterCase),
 }
 
 impl ScriptDefinition {
@@ -106,7 +108,17 @@ impl ScriptDefinition {
             return Err(DefinitionPart::ScriptBody
                 .violates(DefinitionRule::Length { bytes: body.len(), bytes_max: SCRIPT_BYTES_MAX }));
         }
-        Ok(ScriptDefinition { id, body: body.to_owned(), trigger })
+        Ok(ScriptDefinition { id, body: body.to_owned(), trigger, trigger_cases: Default::default() })
+    }
+
+    /// The same, with the letter cases in which the client wrote time and operation of the trigger.
+    pub fn spelled(self, time: LetterCase, operation: LetterCase) -> ScriptDefinition {
+        ScriptDefinition { trigger_cases: (time, operation), ..self }
+    }
+
+    /// The letter cases of time and operation.
+    pub fn trigger_cases(&self) -> (LetterCase, LetterCase) {
+        self.trigger_cases
     }
 
     /// Its name.
@@ -158,30 +170,46 @@ impl TriggerOperation {
     }
 }
 
+fn spelled_time((time, case): (TriggerTime, LetterCase)) -> u8 {
+    case.marked(time.tag(), 2)
+}
+
+fn spelled_operation((operation, case): (TriggerOperation, LetterCase)) -> u8 {
+    case.marked(operation.tag(), 8)
+}
+
 impl ScriptDefinition {
     /// Appends its encoding.
     pub fn encode(&self, out: &mut Encoder) {
         out.text(&self.id);
         out.text(&self.body);
+        let (time_case, operation_case) = self.trigger_cases;
         out.option(self.trigger, |out, (time, operation)| {
-            out.byte(time.tag());
-            out.byte(operation.tag());
+            out.byte(spelled_time((time, time_case)));
+            out.byte(spelled_operation((operation, operation_case)));
         });
     }
 
     /// Reads its encoding.
     pub fn decode(input: &mut Decoder<'_>) -> Result<ScriptDefinition, DecodeFault> {
         let trigger = |input: &mut Decoder<'_>| {
-            let time = input.choice("trigger time", TriggerTime::EACH, TriggerTime::tag)?;
+            let times = LetterCase::EACH.map(|case| TriggerTime::EACH.map(|time| (time, case)));
+            let time = input.choice("trigger time", times.into_iter().flatten(), spelled_time)?;
+            let operations = LetterCase::EACH.map(|case| TriggerOperation::EACH.map(|each| (each, case)));
             let operation =
-                input.choice("trigger operation", TriggerOperation::EACH, TriggerOperation::tag)?;
+                input.choice("trigger operation", operations.into_iter().flatten(), spelled_operation)?;
             Ok((time, operation))
         };
-        Ok(ScriptDefinition {
-            id: input.text("name of a script")?,
-            body: input.text("text of a script")?,
-            trigger: input.option("trigger", trigger)?,
-        })
+        let id = input.text("name of a script")?;
+        let body = input.text("text of a script")?;
+        let trigger = input.option("trigger", trigger)?;
+        let (trigger, trigger_cases) = match trigger {
+            Some(((time, time_case), (operation, operation_case))) => {
+                (Some((time, operation)), (time_case, operation_case))
+            }
+            None => (None, Default::default()),
+        };
+        Ok(ScriptDefinition { id, body, trigger, trigger_cases })
     }
 }
 

@@ -8,9 +8,9 @@ use model::policy::{
 };
 use model::{
     ClientEncryptionKeyDefinition, ContainerDefinition, ContainerDraft, DecodeFault, Decoder, DefaultTtl,
-    Encoder, KeyComponent, Opaque, OpaqueMembers, PartitionKey, PartitionKeyDefinition, PartitionKeyKind,
-    PermissionDefinition, PermissionMode, ScriptDefinition, Throughput, TriggerOperation, TriggerTime,
-    UniqueKey, UniqueKeyPolicy,
+    Encoder, KeyComponent, LetterCase, Opaque, OpaqueMembers, PartitionKey, PartitionKeyDefinition,
+    PartitionKeyKind, PermissionDefinition, PermissionMode, ScriptDefinition, Throughput, TriggerOperation,
+    TriggerTime, UniqueKey, UniqueKeyPolicy,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -87,8 +87,6 @@ fn encryption() -> ClientEncryptionPolicy {
 }
 
 fn indexing() -> IndexingPolicy {
-    let legacy =
-        members([("kind", text("Range")), ("dataType", text("String")), ("precision", Opaque::Signed(-1))]);
     let corners = [-1.25, 0.0, 10.0, 20.5];
     let spatial = SpatialIndex {
         bounding_box: Some(BoundingBox { corners }),
@@ -105,14 +103,11 @@ fn indexing() -> IndexingPolicy {
         ..VectorIndex::new(path("/v3"), VectorIndexKind::DiskAnn)
     };
     let mut policy = IndexingPolicy {
-        mode: IndexingMode::Lazy,
+        mode: IndexingMode::Consistent,
         automatic: true,
         included: vec![
-            IndexedPath { path: index_path("/*"), legacy: None },
-            IndexedPath {
-                path: index_path("/p/\"q r\"/[]/?"),
-                legacy: Some(Opaque::List(vec![Opaque::Members(legacy)])),
-            },
+            IndexedPath { path: index_path("/*") },
+            IndexedPath { path: index_path("/p/\"q r\"/[]/?") },
         ],
         excluded: vec![index_path("/z/*")],
         composite: vec![CompositeIndex::over(&[("/m", true), ("/n/o", false)]).unwrap()],
@@ -168,8 +163,8 @@ fn a_definition_with_every_feature_comes_back() {
 fn the_stored_bytes_do_not_change() {
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let bytes = encoded(&everything());
-    assert_eq!(bytes.len(), 508);
-    let digest = "395af6c8d90276ef3f146efc15194861bea5e4032c55847a72d778e7aaf6c933";
+    assert_eq!(bytes.len(), 456);
+    let digest = "38dd10e87f2cbaf77938c7af72d6985f02dfbafb98306ee143f06f5d94a67e8f";
     assert_eq!(hex(&Sha256::digest(&bytes)), digest);
     let mut out = Encoder::default();
     encryption_key().encode(&mut out);
@@ -187,11 +182,15 @@ fn every_kind_of_partition_key_comes_back() {
         key(PartitionKeyKind::HashV1, &["/pk"]),
         key(PartitionKeyKind::HashV2, &["/pk/\"quoted name\""]),
         key(PartitionKeyKind::MultiHash, &["/a", "/b"]),
+        key(PartitionKeyKind::HashV1, &["/pk"]).with_stated_version(),
         key(PartitionKeyKind::HashV1, &["/_partitionKey"]).marked_as_system(),
         PartitionKeyDefinition::system(),
     ] {
+        let states_version = key.states_version();
         let definition = ContainerDraft::new("c", key).checked().unwrap();
-        assert_eq!(decoded(&encoded(&definition)), Ok(definition));
+        let read = decoded(&encoded(&definition)).unwrap();
+        assert_eq!(read.partition_key.states_version(), states_version);
+        assert_eq!(read, definition);
     }
 }
 
@@ -219,13 +218,18 @@ fn small_definitions_come_back() {
     }
     for trigger in [None, Some((TriggerTime::Post, TriggerOperation::Upsert))] {
         let script = ScriptDefinition::new("t", "x", trigger).unwrap();
+        let script =
+            if trigger.is_some() { script.spelled(LetterCase::Lower, LetterCase::Capital) } else { script };
         check(&|out| script.encode(out), &|input| ScriptDefinition::decode(input).as_ref() == Ok(&script));
     }
     let key = Some(r#"["a",{}]"#.to_owned());
     let permission = PermissionDefinition::new("p", PermissionMode::All, "dbs/d", key).unwrap();
-    check(&|out| permission.encode(out), &|input| {
-        PermissionDefinition::decode(input).as_ref() == Ok(&permission)
-    });
+    for mode_case in [LetterCase::Capital, LetterCase::Lower] {
+        let permission = PermissionDefinition { mode_case, ..permission.clone() };
+        check(&|out| permission.encode(out), &|input| {
+            PermissionDefinition::decode(input).as_ref() == Ok(&permission)
+        });
+    }
     let key = encryption_key();
     check(&|out| key.encode(out), &|input| ClientEncryptionKeyDefinition::decode(input).as_ref() == Ok(&key));
     let components = vec![

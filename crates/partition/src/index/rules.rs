@@ -111,7 +111,7 @@ impl Rules {
     /// Keeps the computed properties that the policy names.
     fn new(policy: &IndexingPolicy, computed: Vec<IndexableProperty>) -> Rules {
         let indexes = match policy.mode {
-            IndexingMode::Consistent | IndexingMode::Lazy => true,
+            IndexingMode::Consistent => true,
             IndexingMode::None => false,
         };
         let mut rules = Rules {

@@ -186,7 +186,7 @@ impl NaivePolicy {
         };
         let composite =
             |members: &Vec<(&str, bool)>| CompositeIndex { paths: members.iter().map(member).collect() };
-        let included = list(true).map(|path| IndexedPath { path, legacy: None }).collect();
+        let included = list(true).map(|path| IndexedPath { path }).collect();
         let mut policy = IndexingPolicy::by_paths(included, list(false).collect());
         policy.composite = composites.iter().map(composite).collect();
         policy.check().unwrap();

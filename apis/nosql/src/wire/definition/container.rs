@@ -10,11 +10,10 @@ use model::{ContainerChange, ContainerDefinition, ContainerDraft, KeptProperty, 
 use serde_json::{Map, Value as Json};
 
 /// Properties that are kept if a replacement omits them: clients omit what cannot be changed.
-const KEPT_WHEN_ABSENT: [(&str, KeptProperty); 4] = [
+const KEPT_WHEN_ABSENT: [(&str, KeptProperty); 3] = [
     ("uniqueKeyPolicy", KeptProperty::UniqueKeys),
     ("conflictResolutionPolicy", KeptProperty::ConflictResolution),
     ("clientEncryptionPolicy", KeptProperty::ClientEncryption),
-    ("vectorEmbeddingPolicy", KeptProperty::VectorEmbeddings),
 ];
 
 /// A new container. Without a partition key it is from an old client and gets a key that its documents do not have.
@@ -51,7 +50,12 @@ pub(crate) fn read_change(current: &ContainerDefinition, body: &Json) -> Result<
         Some(json) => partition_key::read(json)?,
         None => current.partition_key.clone(),
     };
-    Ok(ContainerChange { wanted: read_draft(members, id, partition_key)?, kept })
+    let wanted = read_draft(members, id, partition_key)?;
+    // Vector indexes need the embeddings in the same body; a client that knows neither keeps them.
+    if is_absent("vectorEmbeddingPolicy") && wanted.policies.indexing.vectors.is_empty() {
+        kept.push(KeptProperty::VectorEmbeddings);
+    }
+    Ok(ContainerChange { wanted, kept })
 }
 
 fn read_draft(

@@ -21,14 +21,26 @@ pub(super) fn read(json: &Json) -> Result<FullTextPolicy, NosqlFault> {
 fn read_path(json: &Json) -> Result<FullTextPath, NosqlFault> {
     let reader = Reader::new(POLICY, "a full-text path", json)?;
     Ok(FullTextPath {
-        path: reader.path("path")?,
+        path: reader.path("path").map_err(|fault| {
+            let path = reader.text("path").ok().flatten().unwrap_or_default();
+            reader.bad(format!("The Full Text Policy contains an invalid Path: {path}. ({fault})"))
+        })?,
         language: language(&reader, "language")?,
         others: reader.others(&["path", "language"]),
     })
 }
 
 fn language(reader: &Reader<'_>, name: &str) -> Result<Option<Language>, NosqlFault> {
-    reader.choice(name, &Language::ALL.map(|language| (language.name(), language)))
+    let Some(text) = reader.text(name)? else { return Ok(None) };
+    let known = Language::ALL.map(|language| (language.name(), language));
+    let found = reader.chosen(name, text, &known);
+    found.map(Some).map_err(|_| {
+        let names: Vec<String> = known.iter().map(|(name, _)| format!("\"{name}\"")).collect();
+        let names = names.join(", ");
+        reader.bad(format!(
+            "The Full Text Policy contains an unsupported language {text}. Supported languages are: {names}"
+        ))
+    })
 }
 
 pub(super) fn write(policy: &FullTextPolicy) -> Json {

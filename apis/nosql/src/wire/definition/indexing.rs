@@ -1,10 +1,10 @@
 //! `indexingPolicy`
 
+use super::name_in;
 use super::reader::Reader;
 use super::special_indexes::{
     read_composite, read_full_text, read_spatial, read_vector, write_composite, write_spatial, write_vector,
 };
-use super::{name_in, opaque};
 use crate::faults::NosqlFault;
 use model::DefinitionList;
 use model::policy::{IndexedPath, IndexingMode, IndexingPolicy, PolicyPath};
@@ -21,10 +21,14 @@ const PATH_LISTS: [(&str, DefinitionList); 5] = [
     ("fullTextIndexes", DefinitionList::FullTextIndexes),
 ];
 
-const MODES: [(&str, IndexingMode); 3] =
-    [("consistent", IndexingMode::Consistent), ("lazy", IndexingMode::Lazy), ("none", IndexingMode::None)];
+/// The service makes lazy indexing consistent.
+const MODES: [(&str, IndexingMode); 3] = [
+    ("consistent", IndexingMode::Consistent),
+    ("lazy", IndexingMode::Consistent),
+    ("none", IndexingMode::None),
+];
 
-/// Index kinds that old clients send for an included path; stored but not used.
+/// Index kinds that old clients send for an included path; the service drops them.
 const LEGACY_KINDS: [(&str, ()); 3] = [("Range", ()), ("Hash", ()), ("Spatial", ())];
 const LEGACY_TYPES: [(&str, ()); 6] = [
     ("String", ()),
@@ -53,7 +57,8 @@ pub(super) fn read(json: Option<&Json>) -> Result<IndexingPolicy, NosqlFault> {
         IndexingPolicy::check_count(list, reader.list(name)?.len())?;
     }
     let mode = reader.choice("indexingMode", &MODES)?.unwrap_or(IndexingMode::Consistent);
-    let automatic = reader.flag("automatic")?.unwrap_or(mode != IndexingMode::None);
+    // The service indexes automatically unless it does not index at all.
+    let automatic = reader.flag("automatic")?.unwrap_or(false) || mode != IndexingMode::None;
     let mut policy = IndexingPolicy { mode, automatic, ..IndexingPolicy::none() };
     policy.included = list(&reader, "includedPaths", included_path)?;
     policy.excluded = list(&reader, "excludedPaths", excluded_path)?;
@@ -89,7 +94,7 @@ fn included_path(json: &Json) -> Result<IndexedPath, NosqlFault> {
             return Err(index.bad("\"precision\" must be a whole number"));
         }
     }
-    Ok(IndexedPath { path, legacy: reader.get("indexes").map(opaque::read) })
+    Ok(IndexedPath { path })
 }
 
 fn excluded_path(json: &Json) -> Result<PolicyPath, NosqlFault> {
@@ -121,11 +126,7 @@ pub(super) fn write(policy: &IndexingPolicy) -> Json {
 }
 
 fn write_included(included: &IndexedPath) -> Json {
-    let mut json = json!({ "path": included.path.to_string() });
-    if let Some(legacy) = &included.legacy {
-        json["indexes"] = opaque::write(legacy);
-    }
-    json
+    json!({ "path": included.path.to_string() })
 }
 
 #[cfg(test)]
@@ -210,10 +211,15 @@ mod tests {
     }
 
     #[test]
-    fn legacy_kinds_come_back_as_they_were() {
+    fn what_the_service_normalises_comes_back_normal() {
         let path =
             json!({ "path": "/*", "indexes": [{ "kind": "Range", "dataType": "Number", "precision": -1 }] });
-        assert_eq!(read(&json!({ "includedPaths": [path] })).unwrap()["includedPaths"], json!([path]));
+        let policy = read(&json!({ "includedPaths": [path] })).unwrap();
+        assert_eq!(policy["includedPaths"], json!([{ "path": "/*" }]));
+        for policy in [json!({ "indexingMode": "Lazy" }), json!({ "automatic": false }), json!({})] {
+            let policy = read(&policy).unwrap();
+            assert_eq!((&policy["indexingMode"], &policy["automatic"]), (&json!("consistent"), &json!(true)));
+        }
         let odd = json!({ "path": "/*", "indexes": [{ "kind": "Tree" }] });
         assert!(read(&json!({ "includedPaths": [odd] })).is_err());
     }

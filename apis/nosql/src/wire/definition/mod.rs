@@ -26,7 +26,7 @@ mod unique;
 mod vector;
 
 use crate::faults::{NosqlFault, WireFault};
-use model::checked_name;
+use model::{LetterCase, checked_name};
 use serde_json::{Map, Value as Json};
 
 pub(crate) fn name_of(members: &Map<String, Json>) -> Result<String, NosqlFault> {
@@ -57,6 +57,23 @@ fn choice<T: Copy>(members: &Map<String, Json>, field: &str, choices: &[(&str, T
     let found = choices.iter().find(|(name, _)| name.eq_ignore_ascii_case(given));
     let names = || choices.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     found.map(|(_, choice)| *choice).ok_or_else(|| bad(field, format!("it must be one of {}", names())))
+}
+
+/// The letter case of the word in `field`.
+fn letter_case(members: &Map<String, Json>, field: &str) -> LetterCase {
+    let word = members.get(field).and_then(Json::as_str).unwrap_or_default();
+    match word.starts_with(|first: char| first.is_ascii_lowercase()) {
+        true => LetterCase::Lower,
+        false => LetterCase::Capital,
+    }
+}
+
+/// `name` in a letter case.
+fn spelled(name: &str, case: LetterCase) -> Json {
+    match case {
+        LetterCase::Capital => name.into(),
+        LetterCase::Lower => name.to_ascii_lowercase().into(),
+    }
 }
 
 /// The name of `choice` on the wire.

@@ -53,6 +53,7 @@ fn hash_kind() -> String {
 
 pub(crate) fn read(json: &Json) -> Result<PartitionKeyDefinition, NosqlFault> {
     let raw = RawPartitionKeyDefinition::deserialize(json).map_err(|error| bad(FIELD, error.to_string()))?;
+    let states_version = raw.version.is_some();
     let version = raw.version.unwrap_or(RawVersion::Number(1));
     let kind = match (raw.kind.as_str(), version.number()) {
         ("Hash", Some(1)) => PartitionKeyKind::HashV1,
@@ -64,13 +65,16 @@ pub(crate) fn read(json: &Json) -> Result<PartitionKeyDefinition, NosqlFault> {
             return Err(bad(FIELD, format!("kind \"{other}\" is neither \"Hash\" nor \"MultiHash\"")));
         }
     };
-    let definition = PartitionKeyDefinition::new(kind, raw.paths)?;
+    let mut definition = PartitionKeyDefinition::new(kind, raw.paths)?;
+    if states_version {
+        definition = definition.with_stated_version();
+    }
     Ok(if raw.system_key == Some(true) { definition.marked_as_system() } else { definition })
 }
 
 pub(crate) fn write(definition: &PartitionKeyDefinition) -> Json {
     let (kind, version) = match definition.kind() {
-        PartitionKeyKind::HashV1 => ("Hash", None),
+        PartitionKeyKind::HashV1 => ("Hash", definition.states_version().then_some(1)),
         PartitionKeyKind::HashV2 => ("Hash", Some(2)),
         PartitionKeyKind::MultiHash => ("MultiHash", Some(2)),
     };

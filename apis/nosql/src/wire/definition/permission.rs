@@ -1,6 +1,6 @@
 //! Permissions of a user.
 
-use super::{bad, choice, members, name_in, name_of, text};
+use super::{bad, choice, letter_case, members, name_in, name_of, spelled, text};
 use crate::faults::NosqlFault;
 use model::{PermissionDefinition, PermissionMode};
 use serde_json::{Map, Value as Json};
@@ -16,14 +16,17 @@ pub(crate) fn read(body: &Json) -> Result<PermissionDefinition, NosqlFault> {
     };
     let id = name_of(members)?;
     let mode = choice(members, "permissionMode", &MODES)?;
-    Ok(PermissionDefinition::new(&id, mode, text(members, "resource")?, key)?)
+    let mode_case = letter_case(members, "permissionMode");
+    let definition = PermissionDefinition::new(&id, mode, text(members, "resource")?, key)?;
+    Ok(PermissionDefinition { mode_case, ..definition })
 }
 
 /// The JSON of a permission without system properties and token.
 pub(crate) fn write(permission: &PermissionDefinition) -> Map<String, Json> {
     let mut json = Map::new();
     json.insert("id".to_owned(), permission.id.clone().into());
-    json.insert("permissionMode".to_owned(), name_in(&MODES, &permission.mode).into());
+    let mode = spelled(name_in(&MODES, &permission.mode), permission.mode_case);
+    json.insert("permissionMode".to_owned(), mode);
     json.insert("resource".to_owned(), permission.resource.clone().into());
     if let Some(key) = permission.key.as_ref().and_then(|key| serde_json::from_str(key).ok()) {
         json.insert("resourcePartitionKey".to_owned(), key);
@@ -37,12 +40,12 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_mode_is_read_in_any_case_and_written_in_one() {
-        for mode in ["read", "Read", "READ"] {
+    fn the_mode_is_read_in_any_case_and_written_as_clients_do() {
+        for (mode, written) in [("read", "read"), ("Read", "Read"), ("READ", "Read")] {
             let body = json!({ "id": "p", "permissionMode": mode, "resource": "dbs/d/colls/c" });
             let definition = read(&body).unwrap();
             assert_eq!(definition.mode, PermissionMode::Read);
-            assert_eq!(write(&definition)["permissionMode"], "Read");
+            assert_eq!(write(&definition)["permissionMode"], written);
             assert!(!write(&definition).contains_key("resourcePartitionKey"));
         }
     }

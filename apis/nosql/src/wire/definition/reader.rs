@@ -2,7 +2,7 @@
 
 use super::{bad, opaque};
 use crate::faults::NosqlFault;
-use model::OpaqueMembers;
+use model::{DefinitionNumber, DefinitionPart, DefinitionRule, OpaqueMembers};
 use serde_json::{Map, Value as Json};
 use std::ops::RangeInclusive;
 use value::PropertyPath;
@@ -68,6 +68,23 @@ impl<'a> Reader<'a> {
         match self.get(name) {
             None => Ok(None),
             Some(json) => json.as_bool().map(Some).ok_or_else(|| self.wrong(name, "true or false")),
+        }
+    }
+
+    /// Refuses an integer out of bounds with the fault of the core, which says the number.
+    pub(super) fn check_bounds(
+        &self,
+        name: &str,
+        part: DefinitionPart,
+        number: DefinitionNumber,
+        bounds: &RangeInclusive<u32>,
+    ) -> Result<(), NosqlFault> {
+        let (min, max) = (*bounds.start(), *bounds.end());
+        match self.get(name).and_then(Json::as_i64) {
+            Some(given) if !(i64::from(min)..=i64::from(max)).contains(&given) => {
+                Err(part.violates(DefinitionRule::Bounds { number, given, min, max }).into())
+            }
+            Some(_) | None => Ok(()),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Scripts of a container.
 
-use super::{choice, members, name_in, text};
+use super::{choice, letter_case, members, name_in, spelled, text};
 use crate::faults::NosqlFault;
 use model::{ScriptDefinition, ScriptKind, TriggerOperation, TriggerTime};
 use serde_json::{Map, Value as Json};
@@ -26,7 +26,9 @@ pub(crate) fn read(kind: ScriptKind, body: &Json) -> Result<ScriptDefinition, No
         ScriptKind::Trigger => {
             let time = choice(members, "triggerType", &TIMES)?;
             let operation = choice(members, "triggerOperation", &OPERATIONS)?;
-            Ok(ScriptDefinition::new(id, script.body(), Some((time, operation)))?)
+            let cases = ["triggerType", "triggerOperation"].map(|field| letter_case(members, field));
+            let trigger = ScriptDefinition::new(id, script.body(), Some((time, operation)))?;
+            Ok(trigger.spelled(cases[0], cases[1]))
         }
     }
 }
@@ -36,8 +38,10 @@ pub(crate) fn write(script: &ScriptDefinition) -> Map<String, Json> {
     json.insert("id".to_owned(), script.id().into());
     json.insert("body".to_owned(), script.body().into());
     if let Some((time, operation)) = script.trigger() {
-        json.insert("triggerType".to_owned(), name_in(&TIMES, &time).into());
-        json.insert("triggerOperation".to_owned(), name_in(&OPERATIONS, &operation).into());
+        let (time_case, operation_case) = script.trigger_cases();
+        json.insert("triggerType".to_owned(), spelled(name_in(&TIMES, &time), time_case));
+        let operation = spelled(name_in(&OPERATIONS, &operation), operation_case);
+        json.insert("triggerOperation".to_owned(), operation);
     }
     json
 }
@@ -48,12 +52,12 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn triggers_are_written_in_one_letter_case() {
+    fn triggers_are_written_as_clients_do() {
         let body = json!({ "id": "t", "body": "function () {}", "triggerType": "pre", "triggerOperation": "CREATE" });
         let trigger = read(ScriptKind::Trigger, &body).unwrap();
         assert_eq!(trigger.trigger(), Some((TriggerTime::Pre, TriggerOperation::Create)));
         let json = write(&trigger);
-        assert_eq!((&json["triggerType"], &json["triggerOperation"]), (&json!("Pre"), &json!("Create")));
+        assert_eq!((&json["triggerType"], &json["triggerOperation"]), (&json!("pre"), &json!("Create")));
         let procedure = read(ScriptKind::StoredProcedure, &body).unwrap();
         assert_eq!(write(&procedure).len(), 2);
     }

@@ -7,6 +7,7 @@ use model::policy::{
     BoundingBox, CompositeIndex, CompositePath, PolicyPath, Quantizer, SpatialIndex, SpatialType,
     VectorIndex, VectorIndexKind,
 };
+use model::{DefinitionNumber, DefinitionPart};
 use serde_json::{Value as Json, json};
 use value::PropertyPath;
 
@@ -101,8 +102,17 @@ pub(super) fn read_vector(json: &Json) -> Result<VectorIndex, NosqlFault> {
         "quantizerType",
         "vectorIndexShardKey",
     ])?;
-    let kind =
-        reader.choice("type", &VECTOR_KINDS)?.ok_or_else(|| reader.bad("a vector index needs a \"type\""))?;
+    let kind = reader.text("type")?.ok_or_else(|| reader.bad("a vector index needs a \"type\""))?;
+    let refused = |fault: NosqlFault| {
+        reader.bad(format!("The Vector Indexing Policy's Index Type::{kind} is invalid: {fault}"))
+    };
+    let kind = reader.chosen("type", kind, &VECTOR_KINDS).map_err(refused)?;
+    for (name, number, bounds) in [
+        ("quantizationByteSize", DefinitionNumber::QuantizationBytes, VectorIndex::QUANTIZATION_BYTES),
+        ("indexingSearchListSize", DefinitionNumber::SearchListSize, VectorIndex::SEARCH_LIST_SIZE),
+    ] {
+        reader.check_bounds(name, DefinitionPart::Indexing, number, &bounds)?;
+    }
     let quantizers = Quantizer::ALL.map(|quantizer| (quantizer.name(), quantizer));
     let index = VectorIndex {
         path: reader.path("path")?,
@@ -119,12 +129,17 @@ pub(super) fn read_vector(json: &Json) -> Result<VectorIndex, NosqlFault> {
 fn shard_key(reader: &Reader<'_>) -> Result<Option<PropertyPath>, NosqlFault> {
     let name = "vectorIndexShardKey";
     let parse = |text: &str| {
-        PropertyPath::parse(text)
-            .map_err(|error| reader.bad(format!("the path \"{text}\" is invalid: {error}")))
+        PropertyPath::parse(text).map_err(|error| {
+            reader.bad(format!("The Vector Indexing Policy has an invalid Shard Path: {text}. ({error})"))
+        })
     };
     match reader.list(name)? {
         [] => Ok(None),
         [Json::String(text)] => parse(text).map(Some),
+        several @ [_, _, ..] => Err(reader.bad(format!(
+            "The number of shard paths defined in the Vector Indexing Policy: {} exceeds the maximum: 1.",
+            several.len()
+        ))),
         _ => Err(reader.bad(format!("\"{name}\" must be an array with one path"))),
     }
 }

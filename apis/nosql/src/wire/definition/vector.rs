@@ -4,6 +4,7 @@ use super::reader::Reader;
 use super::{name_in, opaque};
 use crate::faults::NosqlFault;
 use model::policy::{DistanceFunction, VectorDataType, VectorEmbedding, VectorEmbeddingPolicy};
+use model::{DefinitionNumber, DefinitionPart};
 use serde_json::{Value as Json, json};
 
 const POLICY: &str = "vectorEmbeddingPolicy";
@@ -38,14 +39,30 @@ fn read_embedding(json: &Json) -> Result<VectorEmbedding, NosqlFault> {
         Some(Json::Object(source)) => Some(opaque::read_members(source)),
         Some(_) => return Err(reader.bad("\"embeddingSource\" must be an object")),
     };
-    let dimensions = |reader: &Reader<'_>| reader.whole("dimensions", VectorEmbedding::DIMENSIONS);
+    let bounds = VectorEmbedding::DIMENSIONS;
+    reader.check_bounds("dimensions", DefinitionPart::Vectors, DefinitionNumber::Dimensions, &bounds)?;
+    let dimensions = |reader: &Reader<'_>| reader.whole("dimensions", bounds.clone());
     Ok(VectorEmbedding {
         path: reader.path("path")?,
-        data_type: reader.choice("dataType", &DATA_TYPES)?.unwrap_or_default(),
+        data_type: chosen(&reader, "dataType", "DataType", &DATA_TYPES)?,
         dimensions: dimensions(&reader)?.unwrap_or(VectorEmbedding::DIMENSIONS_DEFAULT),
-        distance: reader.choice("distanceFunction", &DISTANCES)?.unwrap_or_default(),
+        distance: chosen(&reader, "distanceFunction", "DistanceFunction", &DISTANCES)?,
         source,
     })
+}
+
+/// One of `choices`; the refusal has the words that clients look for.
+fn chosen<T: Copy + Default>(
+    reader: &Reader<'_>,
+    name: &str,
+    said: &str,
+    choices: &[(&str, T)],
+) -> Result<T, NosqlFault> {
+    let Some(text) = reader.text(name)? else { return Ok(T::default()) };
+    let refused = |fault: NosqlFault| {
+        reader.bad(format!("The Vector Embedding Policy has an invalid {said}:{text}: {fault}"))
+    };
+    reader.chosen(name, text, choices).map_err(refused)
 }
 
 pub(super) fn write(policy: &VectorEmbeddingPolicy) -> Json {

@@ -48,7 +48,7 @@ class BulkTest extends Fixture {
     @Test
     void thousandCreatesOverSeveralRanges() {
         var properties = new CosmosContainerProperties(unique("c"), "/pk");
-        database.createContainer(properties, ThroughputProperties.createManualThroughput(25_000));
+        database.createContainer(properties, ThroughputProperties.createManualThroughput(18_000));
         CosmosContainer wide = database.getContainer(properties.getId());
         List<CosmosItemOperation> operations = new ArrayList<>();
         for (int number = 0; number < 1000; number++) {

@@ -254,7 +254,7 @@ class CatalogTest extends Fixture {
     @Test
     void moreThroughputMakesMoreRanges() {
         CosmosContainerProperties properties = new CosmosContainerProperties(unique("c"), "/pk");
-        database.createContainer(properties, ThroughputProperties.createManualThroughput(25_000));
+        database.createContainer(properties, ThroughputProperties.createManualThroughput(18_000));
         CosmosContainer wide = database.getContainer(properties.getId());
         assertEquals(3, wide.getFeedRanges().size());
         for (int number = 0; number < 30; number++) {

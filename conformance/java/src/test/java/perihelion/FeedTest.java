@@ -64,7 +64,7 @@ class FeedTest extends Fixture {
     @Test
     void theRangesOfAContainerHaveAllItemsOnce() {
         var properties = new CosmosContainerProperties(unique("c"), "/pk");
-        database.createContainer(properties, ThroughputProperties.createManualThroughput(40_000));
+        database.createContainer(properties, ThroughputProperties.createManualThroughput(24_000));
         CosmosContainer wide = database.getContainer(properties.getId());
         for (int number = 0; number < 60; number++) {
             wide.createItem(json("{'id':'" + number + "','pk':'key-" + number + "'}"));

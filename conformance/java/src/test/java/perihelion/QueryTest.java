@@ -52,7 +52,7 @@ class QueryTest extends Fixture {
     void fill() {
         filled = FILLED.computeIfAbsent(scheme, scheme -> {
             var properties = new CosmosContainerProperties(unique("c"), "/pk");
-            database.createContainer(properties, ThroughputProperties.createManualThroughput(30_000));
+            database.createContainer(properties, ThroughputProperties.createManualThroughput(18_000));
             CosmosContainer made = database.getContainer(properties.getId());
             for (int number = 0; number < 45; number++) {
                 made.createItem(json(String.format(
@@ -240,7 +240,7 @@ class QueryTest extends Fixture {
         texts.setDefaultLanguage("en-US");
         texts.setPaths(List.of(text));
         properties.setFullTextPolicy(texts);
-        database.createContainer(properties, ThroughputProperties.createManualThroughput(30_000));
+        database.createContainer(properties, ThroughputProperties.createManualThroughput(18_000));
         CosmosContainer searched = database.getContainer(properties.getId());
         List<String> words = List.of("a swimmer swims", "a bicycle", "swimming and running", "running running");
         for (int number = 0; number < words.size(); number++) {
