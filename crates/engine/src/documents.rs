@@ -366,13 +366,8 @@ impl<'a> Keyed<'a> {
     }
 
     /// The key.
-    pub fn key(&self) -> &PartitionKey {
+    pub(crate) fn key(&self) -> &PartitionKey {
         &self.key
-    }
-
-    /// The operation on a document of this key.
-    pub fn operation(&self) -> &DocumentOperation {
-        &self.operation
     }
 }
 
