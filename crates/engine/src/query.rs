@@ -344,7 +344,7 @@ impl Engine {
 fn record_refused(pass: &QueryPass<'_>, fault: &Fault) {
     let Ok((hashes, _)) = bounds(pass.container, &pass.scope) else { return };
     if let Some(slot) = pass.container.map.owners(&hashes).next() {
-        slot.ledger.refuse(refusal_charge(fault));
+        slot.ledger.refuse(fault, refusal_charge(fault));
     }
 }
 

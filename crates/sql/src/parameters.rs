@@ -28,7 +28,7 @@ impl Parameters {
     }
 
     /// The value of a name, if it exists.
-    pub fn get(&self, name: &str) -> Option<&Value> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Value> {
         self.values.get(name)
     }
 }
