@@ -54,6 +54,13 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         "loopback",
         "From where requests without TLS are accepted; `always` is for a server behind a TLS proxy",
     ),
+    define("region", "NAME", "Local", "Name of the account's region, as clients see it"),
+    define(
+        "consistency",
+        "LEVEL",
+        "Session",
+        "Default consistency level of the account; clients may ask for weaker ones. Reads are always strong",
+    ),
     define("public-endpoint", "URL", "", "Endpoint published to clients instead of the address they used"),
     define(
         "durability",

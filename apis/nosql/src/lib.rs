@@ -8,6 +8,7 @@
 mod answers;
 mod auth;
 mod client_plan;
+mod consistency;
 mod cors;
 mod credential;
 mod faults;
@@ -21,6 +22,7 @@ mod route;
 mod service;
 mod wire;
 
+pub use consistency::ConsistencyLevel;
 pub use cors::CorsPolicy;
 pub use lower::read_computed_property;
 pub use role_scope::role_scope;
