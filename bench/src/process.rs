@@ -19,7 +19,8 @@ const MILLISECONDS_PER_TICK: u64 = 10;
 
 /// How long to wait for an idle server, the poll interval, and how busy an idle one may be.
 const REST_MAX: Duration = Duration::from_secs(120);
-const REST_LOOK: Duration = Duration::from_millis(1000);
+/// More than twice the time after which a partition counts as idle and merges its segments.
+const REST_LOOK: Duration = Duration::from_millis(2500);
 const REST_CPU_MAX: Duration = Duration::from_millis(20);
 /// How busy the core of an idle machine may be between two polls.
 const QUIET_BUSY_MAX: Duration = Duration::from_millis(50);

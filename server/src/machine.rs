@@ -17,7 +17,6 @@ pub(crate) struct MemoryLimit {
     pub(crate) source: LimitSource,
 }
 
-/// Source of a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LimitSource {
     /// The size of the machine.

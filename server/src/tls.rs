@@ -32,7 +32,6 @@ const BACKDATED_DAYS: i64 = 1;
 /// Poll interval of the user's files.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Source of the certificate.
 #[derive(Clone, Debug)]
 pub(crate) enum CertificateSource {
     Files(CertificateFiles),

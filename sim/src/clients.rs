@@ -283,7 +283,7 @@ fn seen_of(outcome: &Outcome) -> Result<Seen, Fault> {
 /// Converts a step into the product's type.
 fn operation(step: &Step) -> Result<DocumentOperation, Fault> {
     Ok(DocumentOperation::Write(match step {
-        Step::Create { body } => Mutation::Create { item: item(body)?, condition: Condition::None },
+        Step::Create { body } => Mutation::Create { item: item(body)? },
         Step::Upsert { body, precondition } => {
             Mutation::Upsert { item: item(body)?, condition: condition(precondition) }
         }

@@ -11,7 +11,6 @@ pub(crate) const DOCUMENTS: usize = 24;
 /// The events of one seed.
 #[derive(Clone, Debug)]
 pub struct Course {
-    /// Its seed.
     pub(crate) seed: u64,
     /// Whether writes are acknowledged before they are durable.
     pub(crate) buffered: bool,

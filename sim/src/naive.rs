@@ -164,7 +164,6 @@ impl Rules {
         version.ts + seconds <= self.now
     }
 
-    /// The expired versions.
     pub(crate) fn expired_in(&self, logical: &Logical) -> Vec<Arc<Version>> {
         logical.values().filter(|version| self.is_expired(version)).cloned().collect()
     }

@@ -20,6 +20,9 @@ mod resource_token;
 mod role_scope;
 mod route;
 mod service;
+#[cfg(test)]
+#[path = "../../../tests-data/text_cases.rs"]
+mod text_cases;
 mod wire;
 
 pub use consistency::ConsistencyLevel;

@@ -51,6 +51,7 @@ pub(super) async fn count(program: &Path, cases: &[Case]) -> Result<Vec<u64>> {
     let mut counted = Vec::new();
     for case in cases {
         case.send(&counter.server, case.connections_slowed, 0..case.warm).await?;
+        counter.server.process.at_rest().await?;
         counter.begin().await?;
         let begun = Instant::now();
         case.send(&counter.server, case.connections_slowed, case.warm..case.warm + case.requests).await?;

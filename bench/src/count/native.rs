@@ -35,6 +35,7 @@ pub(super) async fn count(program: &Path, cases: &[Case]) -> Result<Vec<Native>>
     let mut counted = Vec::new();
     for case in cases {
         case.send(&server, case.connections, 0..case.warm).await?;
+        server.process.at_rest().await?;
         let mut all = Vec::new();
         let requests = case.requests * REQUESTS_FACTOR;
         for repeat in 0..REPEATS {

@@ -87,7 +87,8 @@ def searches(store):
 
 
 def main():
-    walk.report("langchain-azure-cosmosdb", importlib.metadata.version("langchain-azure-cosmosdb"), http_constants.Versions.CurrentVersion)
+    package = "langchain-azure-cosmosdb"
+    walk.report(package, importlib.metadata.version(package), http_constants.Versions.CurrentVersion)
     client = CosmosClient(walk.endpoint(), credential=walk.KEY)
     store = open_store(client)
     texts = DATA["texts"]

@@ -15,7 +15,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use kv::{EmbeddedOptions, Store};
 use model::{Ambient, ContainerDraft, DefaultTtl, PartitionKeyDefinition, PartitionKeyKind, Throughput};
 use partition::keyspace::SPACES;
-use plan::{Condition, DocumentOperation, Item, Mutation};
+use plan::{DocumentOperation, Item, Mutation};
 use serde_json::json;
 use sha2::Sha256;
 use std::sync::Arc;
@@ -28,7 +28,6 @@ const CLIENTS: usize = 64;
 const KEY: &[u8] = b"key of the measurement";
 /// Request units of one partition, so that a container has many.
 const PARTITION_THROUGHPUT: u64 = 500;
-/// Partitions of a container.
 const PARTITIONS_PER_CONTAINER: usize = 1_000;
 /// Time to live of documents in seconds.
 const TTL: u32 = 1_000;
@@ -101,7 +100,7 @@ async fn create(engine: &Engine, principal: &Principal, container: &Container, i
     });
     let document = Document::from_json(text.to_string().as_bytes()).unwrap();
     let item = Item::new(document).unwrap();
-    let operation = DocumentOperation::Write(Mutation::Create { item, condition: Condition::None });
+    let operation = DocumentOperation::Write(Mutation::Create { item });
     let keyed = Keyed::new(container, None, operation).unwrap();
     let pass = engine.access().write(principal, keyed).unwrap();
     engine.write(pass).await.unwrap();

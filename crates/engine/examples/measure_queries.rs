@@ -13,7 +13,7 @@ use kv::{Direction, EmbeddedOptions, KeyRange, ScanLimit, Store};
 use model::policy::CompositeIndex;
 use model::{Ambient, ContainerDraft, PartitionKeyDefinition, PartitionKeyKind, Throughput};
 use partition::keyspace::{self, RECORDS, SPACES};
-use plan::{Condition, DocumentOperation, Item, Mutation, Target};
+use plan::{DocumentOperation, Item, Mutation, Target};
 use serde_json::json;
 use sha2::Sha256;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ impl Fixture {
 
     async fn write(self: Arc<Fixture>, number: usize) {
         let item = Item::new(Document::from_json(document(number).as_bytes()).unwrap()).unwrap();
-        let operation = DocumentOperation::Write(Mutation::Create { item, condition: Condition::None });
+        let operation = DocumentOperation::Write(Mutation::Create { item });
         let keyed = Keyed::new(&self.container, None, operation).unwrap();
         let pass = self.engine.access().write(&self.principal, keyed).unwrap();
         self.engine.write(pass).await.unwrap();

@@ -67,7 +67,6 @@ pub(crate) fn encode_scope(container: &Container, scope: &Scope, out: &mut Vec<u
 /// An opened continuation.
 pub(crate) struct Opened {
     origin: Origin,
-    /// The position.
     pub(crate) position: Vec<u8>,
 }
 

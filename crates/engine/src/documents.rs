@@ -52,10 +52,10 @@ pub struct ReadOptions {
     pub session: Vec<SessionToken>,
 }
 
-/// The result of a read.
+/// The result of an operation on one document.
 #[derive(Clone, Debug)]
-pub struct ReadReceipt {
-    /// Read, or not modified.
+pub struct DocumentReceipt {
+    /// Read or not modified; created, replaced or deleted.
     pub outcome: Outcome,
     /// The client's new session token.
     pub session: SessionToken,
@@ -77,17 +77,6 @@ impl<F: Into<Fault>> From<F> for RefusedDocument {
     fn from(fault: F) -> RefusedDocument {
         RefusedDocument { fault: fault.into(), session: None }
     }
-}
-
-/// The result of a change.
-#[derive(Clone, Debug)]
-pub struct WriteReceipt {
-    /// Created, replaced or deleted.
-    pub outcome: Outcome,
-    /// The client's new session token.
-    pub session: SessionToken,
-    /// Its charge.
-    pub charge: Charge,
 }
 
 /// The result of one step of a batch.
@@ -149,22 +138,22 @@ impl Engine {
         &self,
         pass: DocumentPass<'_>,
         options: &ReadOptions,
-    ) -> Result<ReadReceipt, RefusedDocument> {
+    ) -> Result<DocumentReceipt, RefusedDocument> {
         let DocumentPass { container, address: DocumentAddress { key, target } } = pass;
         let key = self.logical_key(container, key)?;
         let read = self.read_at(container, &key, &options.session, &target, &options.condition);
         let (outcome, charge, session) = read.await?;
-        Ok(ReadReceipt { outcome, session, charge })
+        Ok(DocumentReceipt { outcome, session, charge })
     }
 
     /// Changes a document.
-    pub async fn write(&self, pass: WritePass<'_>) -> Result<WriteReceipt, RefusedDocument> {
+    pub async fn write(&self, pass: WritePass<'_>) -> Result<DocumentReceipt, RefusedDocument> {
         let Keyed { container, key, operation } = pass.keyed;
         let key = self.logical_key(container, key)?;
         let (executed, routed) = self.execute_at(container, key, vec![operation], Returned::All).await?;
         let mut executed = executed.map_err(|refusal| routed.refused(refusal.fault))?;
         let (outcome, charge) = executed.outcomes.pop().ok_or_else(no_outcome)?;
-        Ok(WriteReceipt { outcome, session: routed.session_token(executed.lsn), charge })
+        Ok(DocumentReceipt { outcome, session: routed.session_token(executed.lsn), charge })
     }
 
     /// Performs all operations in one commit, or none. A batch that reads gives the client's session tokens.
@@ -252,7 +241,7 @@ impl Engine {
     ) -> Result<(StepReceipt, SessionToken), RefusedDocument> {
         let limit = BATCH_ANSWER_BYTES_MAX;
         room.map_err(|bytes| LimitFault::AnswerBytes { bytes, limit })?;
-        let WriteReceipt { outcome, session, charge } = self.write(pass).await?;
+        let DocumentReceipt { outcome, session, charge } = self.write(pass).await?;
         Ok((StepReceipt { outcome, charge }, session))
     }
 

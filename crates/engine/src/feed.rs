@@ -17,10 +17,10 @@ use model::{
 use partition::{RecordScan, keyspace};
 use plan::{LogicalKey, StoredDocument};
 
-/// Encoded bytes after which a page takes no further document. The text of a document can be somewhat longer than its
+/// Encoded bytes after which a page takes no further document or row. The text of a document can be somewhat longer than its
 /// encoding, and the last one may have its full two megabytes: hence the distance from the four megabytes that a page
 /// may have.
-const PAGE_BYTES_STOP: usize = 3 * 512 * 1024;
+pub(crate) const PAGE_BYTES_STOP: usize = 3 * 512 * 1024;
 
 /// Which documents are requested.
 #[derive(Clone, Debug)]

@@ -41,13 +41,11 @@ pub use catalog::{
 pub use continuation::Continuation;
 pub use derived::Derived;
 pub use documents::{
-    AfterRefusal, BatchReceipt, BulkReceipt, DocumentAddress, Keyed, ReadOptions, ReadReceipt,
-    RefusedDocument, StepReceipt, WriteReceipt,
+    AfterRefusal, BatchReceipt, BulkReceipt, DocumentAddress, DocumentReceipt, Keyed, ReadOptions,
+    RefusedDocument, StepReceipt,
 };
 pub use engine::{Engine, EngineOptions, MemoryUse, PartitionBounds, STORE_SPACES};
-pub use exec::{
-    ComputedProperty, Impact, IndexUse, Indexes, QueryBounds, QueryMetrics, QueryRow, SingleIndex,
-};
+pub use exec::{Impact, IndexUse, Indexes, ParsedProperty, QueryBounds, QueryMetrics, QueryRow, SingleIndex};
 pub use feed::{FeedPage, FeedRequest, Scope};
 pub use isolation::LARGE_TEXT_BYTES;
 pub use ledger::{LedgerTotals, refusal_charge};

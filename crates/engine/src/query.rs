@@ -6,13 +6,13 @@ use crate::authorisation::{Principal, QueryPass};
 use crate::catalog::Container;
 use crate::continuation::{self, Continuation, Opened};
 use crate::engine::Engine;
-use crate::feed::{Scope, bounds};
+use crate::feed::{PAGE_BYTES_STOP, Scope, bounds};
 use crate::isolation::Size;
 use crate::ledger::refusal_charge;
 use crate::router::{Attempts, Routed};
 use crate::slot::PartitionSlot;
 use exec::{
-    ComputedProperty, IndexUse, Page, PageRequest, Part, PartScope, PartSource, Program, QueryMetrics,
+    IndexUse, Page, PageRequest, ParsedProperty, Part, PartScope, PartSource, Program, QueryMetrics,
     QueryRow, Resume, rank,
 };
 use model::policy::VectorEmbedding;
@@ -23,11 +23,6 @@ use plan::{DocumentLink, SystemProperties};
 use std::borrow::Cow;
 use std::sync::Arc;
 use value::{PropertyPath, Value};
-
-/// Bytes of rows after which a page takes no further one. The text of a document can be somewhat longer than its
-/// encoding, and the last row may have its full two megabytes: hence the distance from the four megabytes that a page
-/// may have.
-const PAGE_BYTES_STOP: usize = 3 * 512 * 1024;
 
 /// The request for a page of a query.
 #[derive(Clone, Debug)]
@@ -406,7 +401,7 @@ fn bound_context(base: Vec<u8>, program: &Program) -> Vec<u8> {
 struct Defined<'a> {
     system: SystemProperties,
     embeddings: Cow<'a, [VectorEmbedding]>,
-    computed: Cow<'a, Arc<[ComputedProperty]>>,
+    computed: Cow<'a, Arc<[ParsedProperty]>>,
 }
 
 impl Defined<'_> {
@@ -434,7 +429,7 @@ impl Defined<'_> {
         }
     }
 
-    fn computed(&self) -> &Arc<[ComputedProperty]> {
+    fn computed(&self) -> &Arc<[ParsedProperty]> {
         &self.computed
     }
 

@@ -12,7 +12,6 @@ use crate::EvalFault;
 
 /// Steps between two checks of the meter and the clock.
 const STEPS_BETWEEN_CHECKS: u32 = 1024;
-/// Steps of a row.
 pub(crate) const ROW_STEPS: usize = 8;
 /// Bytes of values processed per step.
 const BYTES_PER_STEP: usize = 32;

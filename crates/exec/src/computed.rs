@@ -10,11 +10,11 @@ use value::Value;
 
 use crate::fault::refused;
 
-/// The name of a computed property and the query that defines its value.
-pub type ComputedProperty = (String, Query);
+/// The name of a computed property and its parsed query.
+pub type ParsedProperty = (String, Query);
 
 /// Substitutes computed properties in a query whose first source is the container.
-pub(crate) fn insert(query: &mut Query, computed: &[ComputedProperty]) -> Result<(), Fault> {
+pub(crate) fn insert(query: &mut Query, computed: &[ParsedProperty]) -> Result<(), Fault> {
     let computed: Vec<(&str, &Expression)> = computed
         .iter()
         .map(|(name, query)| Ok((&**name, value_of(name, query)?)))

@@ -47,7 +47,7 @@ mod stream;
 mod task;
 
 pub use access_path::PathKind;
-pub use computed::ComputedProperty;
+pub use computed::ParsedProperty;
 pub use explain::explain;
 pub use fault::query_fault;
 pub use found::{PartitionWork, QueryMetrics, QueryRow};

@@ -38,7 +38,7 @@ impl Needs {
         match self {
             Needs { to_filter: true, .. } => "with system properties",
             Needs { to_filter: false, to_finish: true } => {
-                "as stored, with system properties behind the filter"
+                "as stored, with system properties after the filter"
             }
             Needs { to_filter: false, to_finish: false } => "as stored",
         }

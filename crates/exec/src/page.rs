@@ -3,7 +3,6 @@
 use eval::{Meter, QueryMemory};
 use model::{Ambient, DocumentNumber, Fault, Lsn, PartitionOrdinal};
 use partition::index::is_damage;
-use plan::query::{Order, SortKey};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
@@ -497,11 +496,7 @@ impl PageExecution {
         parts: &[Arc<OpenPart>],
         anchor: &Anchor,
     ) -> Result<Vec<Vec<u8>>, Fault> {
-        let is_backwards = match &layer.query.order {
-            Order::Keys(keys) => keys.first().is_some_and(SortKey::is_backwards),
-            Order::None | Order::Rank(_) => false,
-        };
-        let Some(number) = DocumentNumber::from_raw(anchor.number(is_backwards)) else {
+        let Some(number) = DocumentNumber::from_raw(anchor.number(layer.query.order.turns_ties())) else {
             return Ok(Vec::new());
         };
         let context = self.task.context();

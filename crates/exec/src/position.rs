@@ -3,7 +3,7 @@
 //! ```text
 //! rows                number:8 · row:4
 //! ordered rows        code of each key (complemented where it descends) · number:8 (complemented where the first
-//!                     key descends) · row:4
+//!                     key descends and is no score) · row:4
 //! distinct results    hash of the result's key code:16
 //! the same, ordered   position of the first row that has the result
 //! groups              hash of the keys' code:16
@@ -41,19 +41,15 @@ pub(crate) fn write_row(
     out: &mut Vec<u8>,
 ) -> Result<(), EvalFault> {
     out.clear();
-    let mut is_backwards = false;
     match order {
         Order::None => {}
-        Order::Keys(keys) => {
-            match source.keys {
-                Some(codes) => out.extend_from_slice(codes),
-                None => write_keys(keys, row, out)?,
-            }
-            is_backwards = keys.first().is_some_and(SortKey::is_backwards);
-        }
+        Order::Keys(keys) => match source.keys {
+            Some(codes) => out.extend_from_slice(codes),
+            None => write_keys(keys, row, out)?,
+        },
         Order::Rank(_) => return Err(EvalFault::RankWithoutStatistics),
     }
-    if is_backwards && source.stored.is_some() {
+    if order.turns_ties() && source.stored.is_some() {
         out.extend(source.tie.iter().map(|byte| !byte));
     } else {
         out.extend_from_slice(source.tie);
@@ -67,10 +63,7 @@ pub(crate) fn number_of(order: &Order, place: &[u8]) -> Option<u64> {
     let (rest, _) = place.split_last_chunk::<4>()?;
     let number = u64::from_be_bytes(*rest.last_chunk::<8>()?);
     // An origin consists only of a number and a row.
-    let is_turned = match order {
-        Order::Keys(keys) => rest.len() > 8 && keys.first().is_some_and(SortKey::is_backwards),
-        Order::None | Order::Rank(_) => false,
-    };
+    let is_turned = rest.len() > 8 && order.turns_ties();
     Some(if is_turned { !number } else { number })
 }
 

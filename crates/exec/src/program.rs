@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use value::ValueRef;
 
-use crate::computed::{self, ComputedProperty};
+use crate::computed::{self, ParsedProperty};
 use crate::fault::{query_fault, refused};
 use crate::found::QueryRow;
 use crate::needs::{Needs, gives_documents};
@@ -80,7 +80,7 @@ impl Program {
     /// Prepares a query.
     pub fn new(
         query: Arc<Query>,
-        computed: &[ComputedProperty],
+        computed: &[ParsedProperty],
         system: SystemProperties,
     ) -> Result<Program, Fault> {
         let mut queries = Vec::with_capacity(1);
@@ -152,7 +152,7 @@ impl Layer {
         mut query: Arc<Query>,
         input: LayerInput,
         is_last: bool,
-        computed: &[ComputedProperty],
+        computed: &[ParsedProperty],
     ) -> Result<Layer, Fault> {
         let reads_again = query
             .sources

@@ -52,14 +52,14 @@ pub(crate) fn in_order<'p>(parts: &'p [Part], resumed: Option<&EffectiveRange>) 
     let Some(resumed) = resumed else {
         return sorted.into_iter().map(Range::of).collect();
     };
-    let behind = EffectiveRange { min: resumed.max.clone(), max: EffectiveKey::max() };
+    let rest = EffectiveRange { min: resumed.max.clone(), max: EffectiveKey::max() };
     let inside: Vec<Part> = sorted.iter().filter_map(|part| part.within(resumed)).collect();
     let mut ranges = Vec::with_capacity(sorted.len() + 1);
     if !inside.is_empty() {
         ranges.push(Range { parts: Cow::Owned(inside), is_resumed: true });
     }
-    let behind = sorted.iter().filter_map(|part| part.within(&behind));
-    ranges.extend(behind.map(|part| Range { parts: Cow::Owned(vec![part]), is_resumed: false }));
+    let after = sorted.iter().filter_map(|part| part.within(&rest));
+    ranges.extend(after.map(|part| Range { parts: Cow::Owned(vec![part]), is_resumed: false }));
     ranges
 }
 

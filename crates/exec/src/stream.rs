@@ -385,10 +385,10 @@ impl Stream {
             let is_last = last.is_some_and(|last| position.starts_with(&last));
             !(is_last && layer.has_one_row())
         });
-        let behind = walk.next_number().to_be_bytes().to_vec();
+        let next = walk.next_number().to_be_bytes().to_vec();
         self.reached = match broken_off_at {
             Some(position) if is_broken_off => position,
-            Some(_) | None => behind.max(std::mem::take(&mut self.reached)),
+            Some(_) | None => next.max(std::mem::take(&mut self.reached)),
         };
         // A page that is nearly complete does not yield.
         if !is_broken_off && walk.has_more() {

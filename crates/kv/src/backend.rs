@@ -86,7 +86,6 @@ pub struct StoreMemory {
     pub blocks_bytes: u64,
 }
 
-/// Any of the backends.
 #[allow(clippy::large_enum_variant, reason = "there is one for a whole store")]
 pub(crate) enum AnyBackend {
     Grouped(Grouped),

@@ -182,7 +182,7 @@ impl Bench {
                     let partition_key = definition.partition_key.extract(&document).unwrap();
                     let effective = definition.partition_key.effective_key(&partition_key);
                     let item = Item::new(document).unwrap();
-                    let create = Mutation::Create { item, condition: Condition::None };
+                    let create = Mutation::Create { item };
                     let key = LogicalKey { partition_key, effective };
                     let operations = vec![DocumentOperation::Write(create)];
                     partition

@@ -70,7 +70,7 @@ async fn step(
 ) -> Result<(Outcome, Work), Fault> {
     match operation {
         DocumentOperation::Read { target, condition } => read(staging, target, condition).await,
-        DocumentOperation::Write(Mutation::Create { item, condition: _ }) => create(staging, item).await,
+        DocumentOperation::Write(Mutation::Create { item }) => create(staging, item).await,
         DocumentOperation::Write(Mutation::Upsert { item, condition }) => {
             upsert(staging, item, condition).await
         }
@@ -82,7 +82,7 @@ async fn step(
         }
         DocumentOperation::Write(Mutation::Patch { target, operations, condition, filter }) => {
             let (key, old) = existing(staging, target).await?;
-            check(condition, &old)?;
+            condition.check(old.etag())?;
             filter::check(filter.as_ref(), &old, staging.context.ambient)?;
             let item = patched(staging, partition_key, &old, operations)?;
             replaced(staging, key, &old, &item).await
@@ -115,7 +115,7 @@ async fn upsert(
     let key = staging.record_key(item.id().into())?;
     match staging.find(&key).await? {
         RecordState::Live(old) => {
-            check(condition, &old)?;
+            condition.check(old.etag())?;
             replaced(staging, key, &old, item).await
         }
         RecordState::Expired(_) | RecordState::Absent if *condition == Condition::IfExists => {
@@ -136,7 +136,7 @@ async fn merge(
     let key = staging.record_key(item.id().into())?;
     let expired = match staging.find(&key).await? {
         RecordState::Live(old) => {
-            check(condition, &old)?;
+            condition.check(old.etag())?;
             let members: Vec<_> = item.document().root().members().collect();
             // Merging the members of two documents does not nest them deeper than either.
             let merged =
@@ -165,7 +165,7 @@ async fn replace(
     rename: Rename,
 ) -> Result<(Outcome, Work), Fault> {
     let (key, old) = existing(staging, target).await?;
-    check(condition, &old)?;
+    condition.check(old.etag())?;
     let to = staging.record_key(item.id().into())?;
     if to == key {
         return replaced(staging, key, &old, item).await;
@@ -254,7 +254,7 @@ async fn delete(
     condition: &Condition,
 ) -> Result<(Outcome, Work), Fault> {
     let (key, old) = existing(staging, target).await?;
-    check(condition, &old)?;
+    condition.check(old.etag())?;
     staging.remove(&key, &old, LogKind::Delete { key: key.clone() })?;
     Ok((Outcome::Deleted, Work::Delete { bytes: old.document.bytes().len() }))
 }
@@ -326,7 +326,7 @@ pub(crate) fn read_outcome(record: Record, condition: &Condition) -> Result<Outc
         }
         Condition::IfAbsent => Ok(Outcome::NotModified(record.etag())),
         Condition::None | Condition::IfMatch(_) | Condition::IfExists | Condition::IfNoneMatch(_) => {
-            check(condition, &record)?;
+            condition.check(record.etag())?;
             Ok(Outcome::Read(record.into_stored()))
         }
     }
@@ -370,17 +370,5 @@ async fn existing(staging: &Staging<'_>, target: &Target) -> Result<(Bytes, Reco
     match staging.find(&key).await? {
         RecordState::Live(record) => Ok((key, record)),
         RecordState::Expired(_) | RecordState::Absent => Err(MissingFault::Resource.into()),
-    }
-}
-
-/// Checks `condition` against an existing version.
-fn check(condition: &Condition, record: &Record) -> Result<(), PreconditionFault> {
-    let current = record.etag();
-    match condition {
-        Condition::None | Condition::IfExists => Ok(()),
-        Condition::IfMatch(etag) if *etag == current.to_string() => Ok(()),
-        Condition::IfNoneMatch(etag) if *etag != current.to_string() => Ok(()),
-        Condition::IfMatch(_) | Condition::IfNoneMatch(_) => Err(PreconditionFault::EtagMismatch { current }),
-        Condition::IfAbsent => Err(PreconditionFault::Exists),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::Outcome;
 use crate::{Filter, Item};
-use model::{DocumentNumber, EffectiveKey, PartitionKey};
+use model::{DocumentNumber, EffectiveKey, Etag, PartitionKey, PreconditionFault};
 use value::PatchOperation;
 
 /// A complete partition key with its hash: identifies one logical partition.
@@ -41,6 +41,22 @@ pub enum Condition {
     IfAbsent,
 }
 
+impl Condition {
+    /// Refuses a stored version that violates the condition.
+    pub fn check(&self, current: Etag) -> Result<(), PreconditionFault> {
+        let matches = |text: &str| text == current.to_string();
+        match self {
+            Condition::None | Condition::IfExists => Ok(()),
+            Condition::IfMatch(etag) if matches(etag) => Ok(()),
+            Condition::IfNoneMatch(etag) if !matches(etag) => Ok(()),
+            Condition::IfMatch(_) | Condition::IfNoneMatch(_) => {
+                Err(PreconditionFault::EtagMismatch { current })
+            }
+            Condition::IfAbsent => Err(PreconditionFault::Exists),
+        }
+    }
+}
+
 /// Whether the sender of a replace may change the id of the document.
 ///
 /// A target given by number does not contain the id of the stored version, so only the partition can compare the two.
@@ -68,8 +84,6 @@ pub enum Mutation {
     Create {
         /// The new document.
         item: Item,
-        /// Usually none; a create implies `IfAbsent`.
-        condition: Condition,
     },
     /// Store a document, whether or not its id exists.
     Upsert {

@@ -13,7 +13,7 @@ use crate::ambient::{START_SECONDS, SeededAmbient};
 use crate::random::Random;
 use crate::world::CheckFailure;
 use eval::QueryMemory;
-use exec::{ComputedProperty, PageRequest, Part, PartScope, PartSource, Program, QueryBounds, QueryRow};
+use exec::{PageRequest, ParsedProperty, Part, PartScope, PartSource, Program, QueryBounds, QueryRow};
 use kv::{Batch, CommitMode, Durability, Store};
 use model::{
     Ambient, ContainerDefinition, ContainerNumber, DatabaseNumber, EffectiveRange, Fault, PartitionOrdinal,
@@ -77,7 +77,7 @@ pub fn drafts(seed: u64) -> Result<Tally, CheckFailure> {
 struct Clients {
     partition: Arc<PhysicalPartition>,
     definition: ContainerDefinition,
-    computed: Vec<ComputedProperty>,
+    computed: Vec<ParsedProperty>,
     ambient: Arc<SeededAmbient>,
     tally: Tally,
 }
@@ -192,7 +192,7 @@ impl Clients {
         let item = Item::new(document).map_err(|fault| fault.to_string())?;
         let mutation = match random.below(4) {
             _ if is_rename => Mutation::Replace { target, item, condition, rename: Rename::Allowed },
-            0 => Mutation::Create { item, condition },
+            0 => Mutation::Create { item },
             _ => Mutation::Upsert { item, condition },
         };
         self.transaction(&key, mutation)

@@ -9,7 +9,6 @@ use serde_json::{Map, Value as Json, json};
 const IDS: u64 = 40;
 /// Distinct partition keys.
 const KEYS: u64 = 9;
-/// Levels of a filter.
 const FILTER_LEVELS: usize = 3;
 
 /// Members used by filters, orders and groups.

@@ -194,7 +194,7 @@ fn step(name: &str, argument: ValueRef<'_>) -> Result<DocumentOperation, LineFau
     let target = || argument.as_str().map(|id| Target::Id(id.to_owned())).ok_or(LineFault::Form("not an id"));
     let condition = Condition::None;
     Ok(match name {
-        "create" => DocumentOperation::Write(Mutation::Create { item: item()?, condition }),
+        "create" => DocumentOperation::Write(Mutation::Create { item: item()? }),
         "merge" => {
             DocumentOperation::Write(Mutation::Merge { item: item()?, condition, absent: WhenAbsent::Create })
         }

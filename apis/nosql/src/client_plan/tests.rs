@@ -2,14 +2,13 @@
 //!
 //! A case is a few lines: `key` if the query stays inside one partition key, `@name = JSON` for parameters, the query,
 //! a line `=>`, and the expected text up to the next empty line: the rewritten query, or `as it is`, and what differs
-//! from a plan that merges nothing. Lines that begin with `#` are comments. To rewrite the expected texts, for review
-//! as a diff, run the test with `UPDATE_EXPECTED=1`.
+//! from a plan that merges nothing. Lines that begin with `#` are comments.
 
 use super::{ClientPlan, Distinct, Extent, Fold, Unmergeable, client_plan, hybrid_plan};
 use crate::faults::text_errors;
+use crate::text_cases::TextCases;
 use plan::query::{Expression, Order, Query};
 use sql::Parameters;
-use std::path::Path;
 use value::Value;
 
 /// Fewer would mean that files are not found.
@@ -17,32 +16,13 @@ const CASES_MIN: usize = 80;
 
 #[test]
 fn every_plan_is_the_expected_one() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests-data/query-plans");
-    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    let is_update = std::env::var_os("UPDATE_EXPECTED").is_some();
-    let (mut count, mut failures) = (0, Vec::new());
-    for file in files {
-        let text = std::fs::read_to_string(&file).unwrap();
-        let mut blocks = Vec::new();
-        for block in text.trim_end().split("\n\n") {
-            let Some((input, expected)) = block.split_once("\n=>") else {
-                blocks.push(block.to_owned());
-                continue;
-            };
-            count += 1;
-            let found = shown(input);
-            if found.trim() != expected.trim() {
-                failures.push(format!("{}\n{input}\nexpected:{expected}\nfound:\n{found}\n", file.display()));
-            }
-            blocks.push(format!("{input}\n=>\n{found}"));
-        }
-        if is_update {
-            std::fs::write(&file, blocks.join("\n\n") + "\n").unwrap();
-        }
+    let mut cases = TextCases::of("query-plans");
+    for block in cases.files().into_iter().flatten() {
+        let Some((input, _)) = block.text.split_once("\n=>") else { continue };
+        let found = shown(input);
+        cases.check(&block, &format!("{input}\n=>\n{found}"));
     }
-    assert!(is_update || failures.is_empty(), "{} failed:\n\n{}", failures.len(), failures.join("\n"));
-    assert!(count >= CASES_MIN, "{count} cases");
+    cases.finish(CASES_MIN);
 }
 
 /// The plan of a case, or the reason why there is none.

@@ -144,46 +144,25 @@ mod tests {
     //! Runs the text files of `tests-data/query-faults`: a query and the faults that a client receives.
     //!
     //! A case is a few lines that begin with `@name = JSON` for parameters, the query, a line `=>`, and a line for each
-    //! fault: code, span and text. To rewrite the expected texts, for review as a diff, run the test with
-    //! `UPDATE_EXPECTED=1`.
+    //! fault: code, span and text.
 
     use super::*;
+    use crate::text_cases::TextCases;
     use sql::{Parameters, SqlFaults};
-    use std::path::Path;
     use value::Value;
 
     /// Fewer would mean that files are not found.
     const CASES_MIN: usize = 100;
 
     #[test]
-    fn every_fault_has_the_expected_code_place_and_sentence() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests-data/query-faults");
-        let mut files: Vec<_> =
-            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-        files.sort();
-        let is_update = std::env::var_os("UPDATE_EXPECTED").is_some();
-        let (mut count, mut failures) = (0, Vec::new());
-        for file in files {
-            let text = std::fs::read_to_string(&file).unwrap();
-            let mut blocks = Vec::new();
-            for block in text.trim_end().split("\n\n") {
-                let (input, expected) = block.split_once("\n=>\n").unwrap();
-                let found = lines(&faults_of(input));
-                count += 1;
-                if found != expected {
-                    failures.push(format!(
-                        "{}\n{input}\nexpected:\n{expected}\nfound:\n{found}\n",
-                        file.display()
-                    ));
-                }
-                blocks.push(format!("{input}\n=>\n{found}"));
-            }
-            if is_update {
-                std::fs::write(&file, blocks.join("\n\n") + "\n").unwrap();
-            }
+    fn every_fault_has_the_expected_code_span_and_sentence() {
+        let mut cases = TextCases::of("query-faults");
+        for block in cases.files().into_iter().flatten() {
+            let (input, _) = block.text.split_once("\n=>\n").unwrap();
+            let found = lines(&faults_of(input));
+            cases.check(&block, &format!("{input}\n=>\n{found}"));
         }
-        assert!(is_update || failures.is_empty(), "{} failed:\n\n{}", failures.len(), failures.join("\n"));
-        assert!(count >= CASES_MIN, "{count} cases");
+        cases.finish(CASES_MIN);
     }
 
     fn faults_of(input: &str) -> SqlFaults {

@@ -22,7 +22,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let item = item(&call.body)?;
     let mutation = match upserts {
         true => Mutation::Upsert { item, condition },
-        false => Mutation::Create { item, condition },
+        false => Mutation::Create { item },
     };
     let keyed = Keyed::new(&container, key, DocumentOperation::Write(mutation))?;
     let receipt = call.engine.write(call.write(keyed)?).await?;

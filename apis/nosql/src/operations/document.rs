@@ -6,7 +6,7 @@ use crate::lower::condition;
 use crate::wire::reply::{HEADER_BYTES_USUAL, Reply};
 use crate::wire::resources::ItemWriter;
 use crate::wire::{headers, key_header, names};
-use engine::{Addressed, Container, WriteReceipt};
+use engine::{Addressed, Container, DocumentReceipt};
 use http::StatusCode;
 use model::limits::ITEM_BYTES_MAX;
 use model::{Charge, LimitFault, PartitionKey, RequestFault, Rid};
@@ -119,9 +119,9 @@ pub(super) fn refuse_triggers(call: &Call<'_>) -> Result<(), WireFault> {
 pub(super) fn written(
     call: &Call<'_>,
     container: &Container,
-    receipt: WriteReceipt,
+    receipt: DocumentReceipt,
 ) -> Result<Reply, Refusal> {
-    let WriteReceipt { outcome, charge, session } = receipt;
+    let DocumentReceipt { outcome, charge, session } = receipt;
     let mut reply = match outcome {
         Outcome::Created(stored) => stored_reply(call, container, StatusCode::CREATED, &stored, charge)?,
         Outcome::Replaced(stored) => stored_reply(call, container, StatusCode::OK, &stored, charge)?,

@@ -72,7 +72,7 @@ impl RawStep<'_> {
         let kinds = ["Create", "Upsert", "Replace", "Patch", "Delete", "Read"];
         let kind = kinds.into_iter().find(|kind| self.operation_type.eq_ignore_ascii_case(kind));
         Ok(match kind.unwrap_or_default() {
-            "Create" => DocumentOperation::Write(Mutation::Create { item: item(self.body()?)?, condition }),
+            "Create" => DocumentOperation::Write(Mutation::Create { item: item(self.body()?)? }),
             "Upsert" => DocumentOperation::Write(Mutation::Upsert { item: item(self.body()?)?, condition }),
             "Replace" => {
                 let (target, item) = (self.target()?, item(self.body()?)?);

@@ -18,7 +18,6 @@ use std::time::Duration;
 /// a broken connection instead of the answer, and retries.
 const DRAIN_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// An incoming body.
 pub(crate) struct IncomingBody<'a, B> {
     body: Pin<&'a mut B>,
     /// Bytes received so far.

@@ -8,7 +8,6 @@ use model::{Etag, Rid, Throughput};
 use plan::StoredDocument;
 use serde_json::{Map, Value as Json, json};
 
-/// A database.
 pub(crate) fn database(database: &Database) -> Json {
     let rid = database.rid().to_string();
     json!({

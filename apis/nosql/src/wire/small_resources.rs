@@ -5,7 +5,6 @@ use engine::{ClientEncryptionKey, Container, Database, Entry, Permission, Script
 use model::ScriptKind;
 use serde_json::{Map, Value as Json};
 
-/// A user.
 pub(crate) fn user(database: &Database, user: &User) -> Json {
     let mut members = Map::new();
     members.insert("id".to_owned(), user.id().into());
@@ -27,7 +26,6 @@ pub(crate) fn permission(database: &Database, user: &User, permission: &Permissi
     Json::Object(members)
 }
 
-/// A script.
 pub(crate) fn script(container: &Container, kind: ScriptKind, script: &Script) -> Json {
     let mut members = definition::script::write(script.definition());
     let (database, owner) = (container.database().rid(), container.rid());
@@ -36,7 +34,6 @@ pub(crate) fn script(container: &Container, kind: ScriptKind, script: &Script) -
     Json::Object(members)
 }
 
-/// A client encryption key.
 pub(crate) fn encryption_key(database: &Database, key: &ClientEncryptionKey) -> Json {
     let mut members = definition::encryption_key::write(key.definition());
     let link = format!("dbs/{}/clientencryptionkeys/{}/", database.rid(), key.rid());

@@ -50,7 +50,8 @@ class Walk:
         walk.check("list databases", self.database in listed, True)
         wanted = DATA["container"]
         definition = {"id": wanted["id"], "partitionKey": {"paths": [wanted["partitionKey"]], "kind": "Hash"}}
-        made = self.call("Create", self.container, self.database_link, definition, {"offerThroughput": wanted["throughput"]})
+        options = {"offerThroughput": wanted["throughput"]}
+        made = self.call("Create", self.container, self.database_link, definition, options)
         walk.check("create container", made["id"], wanted["id"])
         read = self.call("Read", self.container, self.container_link)
         walk.check("read container", read["partitionKey"]["paths"], [wanted["partitionKey"]])

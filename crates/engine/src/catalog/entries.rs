@@ -2,8 +2,8 @@
 
 use crate::derived::Derived;
 use crate::slot::{Opening, PartitionSlot};
-use exec::ComputedProperty;
-use model::policy::ComputedProperty as PropertyDefinition;
+use exec::ParsedProperty;
+use model::policy::ComputedProperty;
 use model::{
     ContainerDefinition, ContainerNumber, DatabaseNumber, DefaultTtl, EffectiveKey, EffectiveRange, Etag,
     EvaluationFault, OfferNumber, PartitionKeyDefinition, PartitionOrdinal, QueryFault, Rid, Throughput,
@@ -123,9 +123,9 @@ impl ContainerParts {
     }
 
     /// The computed properties that queries see.
-    fn computed(&self) -> Result<Arc<[ComputedProperty]>, String> {
+    fn computed(&self) -> Result<Arc<[ParsedProperty]>, String> {
         let properties = self.definition.policies.computed.iter().zip(&*self.computed);
-        let query = |(property, query): (&PropertyDefinition, &Option<Query>)| match query {
+        let query = |(property, query): (&ComputedProperty, &Option<Query>)| match query {
             Some(query) => Ok((property.name.clone(), query.clone())),
             None => Err(property.name.clone()),
         };
@@ -142,7 +142,7 @@ pub struct Container {
     pub(crate) shape: Arc<CurrentShape>,
     pub(crate) map: Arc<PartitionMap>,
     /// The computed properties with their queries, or the name of one that could not be parsed.
-    computed: Result<Arc<[ComputedProperty]>, String>,
+    computed: Result<Arc<[ParsedProperty]>, String>,
     rid: Rid,
     derived: Derived,
 }
@@ -254,7 +254,7 @@ impl Container {
     }
 
     /// The computed properties that queries over it see.
-    pub(crate) fn computed(&self) -> Result<&Arc<[ComputedProperty]>, QueryFault> {
+    pub(crate) fn computed(&self) -> Result<&Arc<[ParsedProperty]>, QueryFault> {
         self.computed
             .as_ref()
             .map_err(|name| QueryFault::Evaluation(EvaluationFault::ComputedUnread { name: name.clone() }))
@@ -328,8 +328,8 @@ impl PartitionMap {
 
     /// The partition that owns `key`.
     pub(crate) fn owner(&self, key: &EffectiveKey) -> Option<&Arc<PartitionSlot>> {
-        let behind = self.entries.partition_point(|entry| entry.range.min <= *key);
-        self.entries.get(behind.checked_sub(1)?)
+        let after = self.entries.partition_point(|entry| entry.range.min <= *key);
+        self.entries.get(after.checked_sub(1)?)
     }
 
     /// The partitions that own a part of `range`, in its order.

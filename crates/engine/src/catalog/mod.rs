@@ -36,7 +36,7 @@ use entries::ContainerParts;
 use model::policy::ComputedProperty;
 use model::{
     ComputedRule, ConflictFault, ContainerChange, ContainerDefinition, ContinuationFault, DefinitionPart,
-    EncryptionRule, Etag, Fault, LimitFault, MissingFault, PreconditionFault, RequestFault, Rid, Throughput,
+    EncryptionRule, Fault, LimitFault, MissingFault, RequestFault, Rid, Throughput,
 };
 use partition::index::{ComputedQueries, parse_computed};
 use plan::Condition;
@@ -113,7 +113,7 @@ impl Engine {
     ) -> Result<(), Fault> {
         let mut change = self.catalog.begin(self).await?;
         let current = change.state.database(pass.resource.number()).ok_or(MissingFault::Resource)?;
-        check(condition, current.etag())?;
+        condition.check(current.etag())?;
         for container in change.state.containers_of(&current) {
             change.drop_container(&container);
         }
@@ -182,7 +182,7 @@ impl Engine {
         let computed = self.computed_queries(&wanted.wanted.policies.computed)?;
         let mut change = self.catalog.begin(self).await?;
         let current = change.state.container(pass.resource.number()).ok_or(MissingFault::Resource)?;
-        check(condition, current.etag())?;
+        condition.check(current.etag())?;
         let definition = wanted.applied(current.definition())?;
         let expiry_changed = definition.default_ttl != current.definition().default_ttl;
         let replaced = Arc::new(current.replaced((definition, computed), change.stamp(), expiry_changed));
@@ -212,7 +212,7 @@ impl Engine {
     ) -> Result<(), Fault> {
         let mut change = self.catalog.begin(self).await?;
         let current = change.state.container(pass.resource.number()).ok_or(MissingFault::Resource)?;
-        check(condition, current.etag())?;
+        condition.check(current.etag())?;
         change.drop_container(&current);
         change.commit().await?;
         self.jobs.wake();
@@ -295,17 +295,4 @@ fn partition_count(throughput: Throughput, options: &EngineOptions) -> Result<u3
         return Err(LimitFault::Exhausted { what: "partitions" }.into());
     }
     Ok(u32::try_from(count).unwrap_or(1))
-}
-
-fn check(condition: &Condition, current: Etag) -> Result<(), Fault> {
-    let matches = |text: &str| text == current.to_string();
-    match condition {
-        Condition::None | Condition::IfExists => Ok(()),
-        Condition::IfMatch(etag) if matches(etag) => Ok(()),
-        Condition::IfNoneMatch(etag) if !matches(etag) => Ok(()),
-        Condition::IfMatch(_) | Condition::IfNoneMatch(_) => {
-            Err(PreconditionFault::EtagMismatch { current }.into())
-        }
-        Condition::IfAbsent => Err(PreconditionFault::Exists.into()),
-    }
 }

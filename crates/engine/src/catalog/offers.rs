@@ -1,6 +1,5 @@
 //! Offers: provisioned throughput, and how it changes. A change of rate does not move data yet.
 
-use super::check;
 use super::entries::{ListPage, ListRequest, Offer};
 use super::state::CatalogState;
 use crate::authorisation::{Account, AdminPass, CatalogPass};
@@ -42,7 +41,7 @@ impl Engine {
         let current = change.state.offer_of(&offer.owner().rid);
         let current = current.filter(|current| current.number() == offer.number());
         let current = current.ok_or(MissingFault::Resource)?;
-        check(condition, current.etag())?;
+        condition.check(current.etag())?;
         let throughput = wanted.applied(current.throughput(), floor(&change.state, &current))?;
         let replaced = change.replace_offer(&current, throughput);
         change.commit().await?;

@@ -1,7 +1,6 @@
 //! Operations that all small resources have in common: create or replace, replace, delete, list.
 
 use super::change::{Change, ShelfOf};
-use super::check;
 use super::entries::{ListPage, ListRequest};
 use super::shelf::Entry;
 use crate::engine::Engine;
@@ -47,7 +46,7 @@ impl Change<'_> {
         match (existing, creation) {
             (Some(_), Creation::OnlyNew) => Err(ConflictFault::Id.into()),
             (Some(existing), Creation::OrReplace(condition)) => {
-                check(condition, existing.etag())?;
+                condition.check(existing.etag())?;
                 let resource = self.replace_entry(shelf, &existing, draft.id, draft.definition);
                 Ok(Written { resource, created: false })
             }
@@ -70,7 +69,7 @@ impl Change<'_> {
     ) -> Result<Arc<Entry<D>>, Fault> {
         let current = shelf(&mut self.state.shelves).get(entry.number()).cloned();
         let current = current.ok_or(MissingFault::Resource)?;
-        check(condition, current.etag())?;
+        condition.check(current.etag())?;
         Ok(current)
     }
 

@@ -56,7 +56,7 @@ impl Default for Jobs {
 
 /// A piece of work; the same piece never runs twice concurrently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Job {
+enum HousekeepingJob {
     /// Resolve a catalog change whose outcome is unknown.
     ResolveCatalog,
     /// Delete the rows of a dropped container.
@@ -71,15 +71,15 @@ enum Job {
     CloseIdle,
 }
 
-impl Job {
+impl HousekeepingJob {
     fn name(self) -> &'static str {
         match self {
-            Job::ResolveCatalog => "resolve the catalog",
-            Job::Drop(_) => "drop a container",
-            Job::Reschedule(_) => "reschedule expiry",
-            Job::Sweep(_) => "sweep expired documents",
-            Job::Trim(..) => "trim logs",
-            Job::CloseIdle => "close idle partitions",
+            HousekeepingJob::ResolveCatalog => "resolve the catalog",
+            HousekeepingJob::Drop(_) => "drop a container",
+            HousekeepingJob::Reschedule(_) => "reschedule expiry",
+            HousekeepingJob::Sweep(_) => "sweep expired documents",
+            HousekeepingJob::Trim(..) => "trim logs",
+            HousekeepingJob::CloseIdle => "close idle partitions",
         }
     }
 
@@ -87,12 +87,12 @@ impl Job {
         #[cfg(feature = "planted-faults")]
         partition::planted::panic_if_job_is(self.name());
         let result = match self {
-            Job::ResolveCatalog => engine.catalog.resolve_unknown_change(engine.store()).await,
-            Job::Drop(number) => engine.delete_dropped(number).await,
-            Job::Reschedule(number) => engine.reschedule_expiry(number).await,
-            Job::Sweep(number) => engine.sweep_expired(number).await,
-            Job::Trim(number, ordinal) => engine.trim_log(number, ordinal).await,
-            Job::CloseIdle => engine.close_idle_partitions().await,
+            HousekeepingJob::ResolveCatalog => engine.catalog.resolve_unknown_change(engine.store()).await,
+            HousekeepingJob::Drop(number) => engine.delete_dropped(number).await,
+            HousekeepingJob::Reschedule(number) => engine.reschedule_expiry(number).await,
+            HousekeepingJob::Sweep(number) => engine.sweep_expired(number).await,
+            HousekeepingJob::Trim(number, ordinal) => engine.trim_log(number, ordinal).await,
+            HousekeepingJob::CloseIdle => engine.close_idle_partitions().await,
         };
         let is_dropped = |number| engine.catalog.state().container(number).is_none();
         unless_dropped(result, self.container().is_some_and(is_dropped))
@@ -101,8 +101,10 @@ impl Job {
     /// The container that the job is for, if it is in the catalog.
     fn container(self) -> Option<ContainerNumber> {
         match self {
-            Job::Reschedule(number) | Job::Sweep(number) | Job::Trim(number, _) => Some(number),
-            Job::ResolveCatalog | Job::Drop(_) | Job::CloseIdle => None,
+            HousekeepingJob::Reschedule(number)
+            | HousekeepingJob::Sweep(number)
+            | HousekeepingJob::Trim(number, _) => Some(number),
+            HousekeepingJob::ResolveCatalog | HousekeepingJob::Drop(_) | HousekeepingJob::CloseIdle => None,
         }
     }
 }
@@ -153,27 +155,27 @@ impl Engine {
     }
 
     /// The work that is due now; `round` is the number of a new round, if one has started.
-    fn due_jobs(&self, round: Option<u64>) -> Vec<Job> {
+    fn due_jobs(&self, round: Option<u64>) -> Vec<HousekeepingJob> {
         let now = self.slots.tick();
         round.into_iter().for_each(|round| self.jobs.round.store(round, Ordering::Relaxed));
         let is_due = |rounds: u64| round.is_some_and(|round| round.is_multiple_of(rounds));
         let state = self.catalog.state();
         let mut due = Vec::new();
         if self.catalog.is_doubtful() {
-            due.push(Job::ResolveCatalog);
+            due.push(HousekeepingJob::ResolveCatalog);
         }
         if is_due(ROUNDS_PER_IDLE_CHECK) || self.slots.open_count() > self.options.partitions.open_max {
-            due.push(Job::CloseIdle);
+            due.push(HousekeepingJob::CloseIdle);
         }
         due.extend(self.due_trims());
-        due.extend(state.dropped().iter().map(|dropped| Job::Drop(dropped.number)));
+        due.extend(state.dropped().iter().map(|dropped| HousekeepingJob::Drop(dropped.number)));
         let mut of_containers = Vec::new();
         for container in state.containers() {
             if container.expiry_pending {
-                of_containers.push(Job::Reschedule(container.number()));
+                of_containers.push(HousekeepingJob::Reschedule(container.number()));
             }
             if container.is_sweep_due(now) {
-                of_containers.push(Job::Sweep(container.number()));
+                of_containers.push(HousekeepingJob::Sweep(container.number()));
             }
         }
         // Rotates the containers, so that all get their turn if there is more work than is started at once.
@@ -189,20 +191,21 @@ impl Engine {
 #[derive(Default)]
 struct RunningJobs {
     tasks: JoinSet<Result<(), Fault>>,
-    work: BTreeMap<Id, Job>,
+    work: BTreeMap<Id, HousekeepingJob>,
     /// Pieces that have ended in this round: they are started again only in the next, so that one that fails
     /// immediately is not repeated without a pause.
-    ended: BTreeSet<Job>,
+    ended: BTreeSet<HousekeepingJob>,
     /// Whether work waits for other work of its kind.
     has_waiting: bool,
 }
 
 impl RunningJobs {
     /// Starts the work that is due, up to the limit of each kind.
-    fn begin(&mut self, engine: &Arc<Engine>, due: Vec<Job>) {
+    fn begin(&mut self, engine: &Arc<Engine>, due: Vec<HousekeepingJob>) {
         self.has_waiting = false;
         for work in due {
-            let same_kind = |other: &&Job| std::mem::discriminant(*other) == std::mem::discriminant(&work);
+            let same_kind =
+                |other: &&HousekeepingJob| std::mem::discriminant(*other) == std::mem::discriminant(&work);
             if self.ended.contains(&work) || self.work.values().any(|other| *other == work) {
                 continue;
             }
@@ -230,7 +233,7 @@ impl RunningJobs {
         };
         let work = self.work.remove(&id);
         self.ended.extend(work);
-        let name = work.map_or("unknown", Job::name);
+        let name = work.map_or("unknown", HousekeepingJob::name);
         match ended {
             Ok((_, Ok(()))) => {}
             Ok((_, Err(fault))) => {

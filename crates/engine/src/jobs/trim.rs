@@ -2,7 +2,7 @@
 //!
 //! The log of each partition is a separate piece of work: a long one, or one that fails, delays no other.
 
-use super::Job;
+use super::HousekeepingJob;
 use crate::catalog::Container;
 use crate::engine::Engine;
 use model::{ContainerNumber, Fault, PartitionOrdinal};
@@ -15,7 +15,7 @@ const LISTED_MAX: usize = 64;
 
 impl Engine {
     /// Open partitions whose logs were not trimmed recently.
-    pub(super) fn due_trims(&self) -> Vec<Job> {
+    pub(super) fn due_trims(&self) -> Vec<HousekeepingJob> {
         let Some(due_since) = self.jobs.round.load(Ordering::Relaxed).checked_sub(ROUNDS_PER_TRIM) else {
             return Vec::new();
         };
@@ -23,7 +23,7 @@ impl Engine {
         let of_container = |container: &Container| {
             let slots = container.map.entries.iter();
             let due = slots.filter(|slot| slot.trimmed_in() <= due_since && slot.current().is_some());
-            due.map(|slot| Job::Trim(container.number(), slot.ordinal)).collect::<Vec<_>>()
+            due.map(|slot| HousekeepingJob::Trim(container.number(), slot.ordinal)).collect::<Vec<_>>()
         };
         state.containers().flat_map(|container| of_container(container)).take(LISTED_MAX).collect()
     }

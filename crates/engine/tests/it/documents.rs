@@ -161,9 +161,7 @@ async fn a_patch_changes_all_or_nothing_and_never_the_key() {
 async fn a_batch_is_all_or_nothing_and_reads_its_own_writes() {
     let harness = Harness::new().await;
     let container = harness.container(|_| {}, 400).await;
-    let create = |json: &str| {
-        DocumentOperation::Write(Mutation::Create { item: item(json), condition: Condition::None })
-    };
+    let create = |json: &str| DocumentOperation::Write(Mutation::Create { item: item(json) });
     let read =
         |id: &str| DocumentOperation::Read { target: Target::Id(id.to_owned()), condition: Condition::None };
     let run = |operations: Vec<DocumentOperation>| {

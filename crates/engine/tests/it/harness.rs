@@ -1,8 +1,9 @@
 //! An engine on a store in memory, with a clock that the test controls.
 
 use engine::{
-    Account, AccountKey, Action, AdminPass, CatalogPass, Container, Database, DocumentAddress, Engine,
-    EngineOptions, Guarded, Keyed, Principal, QueryPass, ReadOptions, Scope, WritePass, WriteReceipt,
+    Account, AccountKey, Action, AdminPass, CatalogPass, Container, Database, DocumentAddress,
+    DocumentReceipt, Engine, EngineOptions, Guarded, Keyed, Principal, QueryPass, ReadOptions, Scope,
+    WritePass,
 };
 use hmac::{Hmac, KeyInit, Mac};
 use kv::{CommitMode, Store};
@@ -215,15 +216,14 @@ impl Harness {
         &self,
         container: &Container,
         mutation: Mutation,
-    ) -> Result<WriteReceipt, Fault> {
+    ) -> Result<DocumentReceipt, Fault> {
         let key = key(container, r#"["a"]"#);
         let keyed = Keyed::new(container, Some(key), DocumentOperation::Write(mutation))?;
         self.engine.write(self.write_pass(keyed)).await.map_err(|refusal| refusal.fault)
     }
 
     pub(crate) async fn create(&self, container: &Container, json: &str) -> Result<StoredDocument, Fault> {
-        let operation =
-            DocumentOperation::Write(Mutation::Create { item: item(json), condition: Condition::None });
+        let operation = DocumentOperation::Write(Mutation::Create { item: item(json) });
         let keyed = Keyed::new(container, None, operation)?;
         let written = self.engine.write(self.write_pass(keyed)).await;
         written.map(|receipt| stored(receipt.outcome)).map_err(|refusal| refusal.fault)

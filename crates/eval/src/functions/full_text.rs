@@ -27,7 +27,6 @@ fn analysed(call: Call<'_>, text: &str) -> Result<Terms, EvalFault> {
     Ok(analyse(text, Language::English))
 }
 
-/// A search term.
 enum SearchTerm {
     Phrase(Terms),
     Fuzzy { words: Terms, distance: usize },

@@ -28,12 +28,12 @@ pub(super) fn keys(frame: Frame<'_>, order: &Order) -> Result<Vec<Option<Value>>
     }
 }
 
-/// Sorts by the keys, then by document number, backwards if the first key is descending. Rows of one document keep the
+/// Sorts by the keys, then by document number (`Order::turns_ties`). Rows of one document keep the
 /// order of their sources.
 pub(super) fn sort(rows: &mut [Ordered], order: &Order) {
     match order {
         Order::Keys(keys) => {
-            let is_backwards = keys.first().is_some_and(SortKey::is_backwards);
+            let is_backwards = order.turns_ties();
             rows.sort_by(|left, right| {
                 compare_keys(keys, left, right)
                     .then_with(|| directed(left.number.cmp(&right.number), is_backwards))

@@ -10,3 +10,5 @@ mod limits;
 mod properties;
 mod queries;
 mod text;
+#[path = "../../../../tests-data/text_cases.rs"]
+mod text_cases;

@@ -7,10 +7,6 @@
 //! query SELECT VALUE c.a FROM c
 //! 1                  rows up to an empty line, or one line `fault: text`
 //! ```
-//!
-//! `UPDATE_EXPECTED=1` writes the actual rows into the files, to review the difference.
-
-use std::path::Path;
 
 use eval::{Budget, Context, DocumentRow, run};
 use plan::query::{Expression, Order, Query, SlotId, SortKey};
@@ -19,51 +15,32 @@ use value::Document;
 use crate::ambient::Still;
 use crate::expressions::TestFunctions;
 use crate::text;
+use crate::text_cases::TextCases;
 
 /// Fewest cases of all files together.
 const CASES_MIN: usize = 90;
 
 #[test]
 fn every_case_of_every_file() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests-data/eval/queries");
-    let mut failures = Vec::new();
-    let mut count = 0;
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let blocks = std::fs::read_to_string(&path).unwrap();
+    let mut cases = TextCases::of("eval/queries");
+    for blocks in cases.files() {
         let mut documents = Vec::new();
-        let mut written: Vec<String> = Vec::new();
-        for block in blocks.trim_end().split("\n\n") {
-            written.push(block.to_owned());
-            let lines: Vec<&str> =
-                block.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
-            match lines.as_slice() {
+        for block in blocks {
+            match &block.lines()[..] {
                 [] => {}
                 ["documents", lines @ ..] => {
                     documents =
                         lines.iter().map(|line| Document::from_json(line.as_bytes()).unwrap()).collect();
                 }
-                [query, rows @ ..] => {
-                    count += 1;
-                    let query = query.strip_prefix("query ").unwrap_or_else(|| panic!("{name}: {query}"));
+                [first, ..] => {
+                    let query = first.strip_prefix("query ").unwrap_or_else(|| panic!("{first}"));
                     let found = rows_of(&text::query(query), &documents);
-                    if found != rows && std::env::var_os("UPDATE_EXPECTED").is_some() {
-                        let notes = block.lines().filter(|line| line.starts_with('#')).map(str::to_owned);
-                        let lines = notes.chain([format!("query {query}")]).chain(found);
-                        *written.last_mut().unwrap() = lines.collect::<Vec<_>>().join("\n");
-                    } else if found != rows {
-                        failures.push(format!("{name}: {query}\n    gives {}", found.join("\n          ")));
-                    }
+                    cases.check(&block, &block.with_lines(first, &found));
                 }
             }
         }
-        if std::env::var_os("UPDATE_EXPECTED").is_some() {
-            std::fs::write(&path, written.join("\n\n") + "\n").unwrap();
-        }
     }
-    assert!(failures.is_empty(), "{} of {count} fail\n{}", failures.len(), failures.join("\n"));
-    assert!(count >= CASES_MIN, "only {count} cases");
+    cases.finish(CASES_MIN);
 }
 
 fn rows_of(query: &Query, documents: &[Document]) -> Vec<String> {

@@ -130,7 +130,7 @@ impl<'l> AccessPath<'l> {
     /// The path as text: the way with the numbers that decided, then the rejected ways.
     pub(crate) fn lines(&self) -> Vec<String> {
         let rejected = |rejected: &Rejected<'_>| {
-            format!("not {}: {}", rejected.way.describe(), rejected.cause.describe())
+            format!("rejected: {}; {}", rejected.way.describe(), rejected.cause.describe())
         };
         let left = self.scans_after.map(|seen| format!(", records after {seen} with few rows"));
         let way = format!("{}{}{}", self.way.describe(), self.reason.describe(), left.unwrap_or_default());

@@ -10,7 +10,6 @@ use kv::Direction;
 use model::{DocumentNumber, Fault};
 use partition::index::{Detail, Lookup};
 use plan::StoredDocument;
-use plan::query::{Order, SortKey};
 use std::ops::ControlFlow;
 use std::time::Instant;
 use value::{Kind, Value, decode_key, key_kind_bytes};
@@ -131,12 +130,8 @@ impl IndexGrouping<'_> {
 
     /// The tie of the first document of those with the value; in a descending order that is the last one.
     fn tie(&self, ends: Ends) -> [u8; 8] {
-        let is_backwards = match &self.layer.query.order {
-            Order::Keys(keys) => {
-                self.layer.query.grouping.is_none() && keys.first().is_some_and(SortKey::is_backwards)
-            }
-            Order::None | Order::Rank(_) => false,
-        };
+        let query = &self.layer.query;
+        let is_backwards = query.grouping.is_none() && query.order.turns_ties();
         match ends {
             None => [0; 8],
             Some((_, last)) if is_backwards => (!last.raw()).to_be_bytes(),

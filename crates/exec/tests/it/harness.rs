@@ -4,10 +4,10 @@
 use crate::definition::definition;
 use eval::{Budget, Context, DocumentRow, QueryMemory};
 use exec::{
-    ComputedProperty, Page, PageRequest, Part, PartScope, PartSource, Program, QueryBounds, QueryRow, Resume,
+    Page, PageRequest, ParsedProperty, Part, PartScope, PartSource, Program, QueryBounds, QueryRow, Resume,
 };
 use kv::{Batch, CommitMode, Durability, KeyRange, Store};
-use model::policy::{ComputedProperty as ComputedDefinition, PolicyPath};
+use model::policy::{ComputedProperty, PolicyPath};
 use model::{
     Ambient, ContainerDefinition, ContainerDraft, ContainerNumber, DatabaseNumber, EffectiveKey, Fault,
     PartitionOrdinal,
@@ -64,7 +64,7 @@ pub(crate) struct Harness {
     pub(crate) partitions: Vec<Arc<PhysicalPartition>>,
     /// The whole of each partition.
     pub(crate) parts: Vec<Part>,
-    pub(crate) computed: Vec<ComputedProperty>,
+    pub(crate) computed: Vec<ParsedProperty>,
     pub(crate) bounds: QueryBounds,
     pub(crate) memory: Arc<QueryMemory>,
     /// Bytes after which a page ends.
@@ -326,7 +326,7 @@ impl Harness {
     fn with_computed(&self, context: &Context<'_>, document: &Document) -> Document {
         let mut value = document.to_value();
         let Value::Object(members) = &mut value else { panic!("{value:?}") };
-        for ComputedDefinition { name, query: text } in &self.definition.policies.computed {
+        for ComputedProperty { name, query: text } in &self.definition.policies.computed {
             members.retain(|(member, _)| member != name);
             let found =
                 eval::run(context, &query(text), [DocumentRow { number: 0, root: document.root() }]).unwrap();

@@ -14,3 +14,5 @@ mod paging;
 mod plans;
 mod shapes;
 mod suites;
+#[path = "../../../../tests-data/text_cases.rs"]
+mod text_cases;

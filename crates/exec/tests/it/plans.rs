@@ -13,14 +13,13 @@
 //! The choice depends only on the documents. So each query is explained over the same documents in several states of
 //! the index: in memory, in many small runs on disk, after every document was rewritten and others were deleted or have
 //! expired without being swept, after the partitions were reopened, and after the index was rebuilt. All explanations
-//! must be equal, and a page must do what the explanation says. `UPDATE_EXPECTED=1` writes the paths into the files, so
-//! that the difference can be inspected.
+//! must be equal, and a page must do what the explanation says.
 
 use crate::harness::{Harness, SYSTEM, query};
+use crate::text_cases::TextCases;
 use exec::{Part, Program, explain};
 use partition::index::IndexOptions;
 use serde_json::{Value as Json, json};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Fewer would mean that files are not found.
@@ -149,51 +148,28 @@ async fn case(harnesses: &[Harness], text: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn every_path_is_the_expected_one() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests-data/plans");
-    let mut files: Vec<PathBuf> =
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    let is_update = std::env::var_os("UPDATE_EXPECTED").is_some();
-    let (mut count, mut failures) = (0, Vec::new());
-    for file in files {
-        let text = std::fs::read_to_string(&file).unwrap();
-        let (mut written, mut harnesses) = (Vec::new(), Vec::new());
-        for block in text.trim_end().split("\n\n") {
-            let lines: Vec<&str> = block.lines().filter(|line| !line.starts_with('#')).collect();
-            match &lines[..] {
-                [] => written.push(block.to_owned()),
+    let mut cases = TextCases::of("plans");
+    for blocks in cases.files() {
+        let mut harnesses = Vec::new();
+        for block in blocks {
+            match &block.lines()[..] {
+                [] => {}
                 [first, ..] if first.starts_with("data ") => {
                     let data: Json = serde_json::from_str(&first[5..]).unwrap();
                     let number = |name: &str| u32::try_from(data[name].as_u64().unwrap()).unwrap();
                     let (documents, partitions) = (number("documents") as usize, number("partitions"));
                     let definition = data.get("definition").cloned().unwrap_or_else(|| json!({}));
                     harnesses = states(documents, partitions, &definition).await;
-                    written.push(block.to_owned());
                 }
-                [first, expected @ ..] => {
-                    count += 1;
-                    let case_text = first.strip_prefix("query ").unwrap_or_else(|| panic!("{first}"));
-                    let found = case(&harnesses, case_text).await;
-                    let notes = block.lines().take_while(|line| line.starts_with('#')).map(str::to_owned);
-                    let lines = notes.chain([(*first).to_owned()]).chain(found.clone());
-                    written.push(lines.collect::<Vec<_>>().join("\n"));
-                    if found != expected {
-                        failures.push(format!("{}: {case_text}\n{}", file.display(), found.join("\n")));
-                    }
+                [first, ..] => {
+                    let text = first.strip_prefix("query ").unwrap_or_else(|| panic!("{first}"));
+                    let found = case(&harnesses, text).await;
+                    cases.check(&block, &block.with_lines(first, &found));
                 }
             }
         }
-        if is_update {
-            std::fs::write(&file, written.join("\n\n") + "\n").unwrap();
-        }
     }
-    assert!(count >= CASES_MIN, "only {count} cases");
-    assert!(
-        is_update || failures.is_empty(),
-        "{} of {count} fail\n{}",
-        failures.len(),
-        failures.join("\n\n")
-    );
+    cases.finish(CASES_MIN);
 }
 
 /// Ninety tuples of two hundred documents are few, even if the pieces of the index share many of them.

@@ -13,13 +13,12 @@
 //! Each query runs over one, three and eight partitions in pages of one, three and a hundred rows. All pages together
 //! must return what the reference (`Harness::measure`) returns, in its order. The rows in the file are those of one
 //! partition; over several the same rows come in another order, since numbers differ, unless an offset or a limit
-//! selects among them. `UPDATE_EXPECTED=1` writes explanations and rows into the files, so that the difference can be
-//! inspected.
+//! selects among them.
 
 use crate::harness::{Harness, SYSTEM, query};
+use crate::text_cases::TextCases;
 use exec::{Program, QueryRow, explain};
 use plan::query::Query;
-use std::path::{Path, PathBuf};
 
 /// Fewer would mean that files are not found.
 const CASES_MIN: usize = 80;
@@ -28,22 +27,12 @@ const PARTITIONS: [u32; 3] = [1, 3, 8];
 
 #[tokio::test]
 async fn every_case_of_every_file() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests-data/query");
-    let mut files: Vec<PathBuf> =
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    let is_update = std::env::var_os("UPDATE_EXPECTED").is_some();
-    let (mut count, mut failures) = (0, Vec::new());
-    for file in files {
-        let text = std::fs::read_to_string(&file).unwrap();
-        let mut written = Vec::new();
+    let mut cases = TextCases::of("query");
+    for blocks in cases.files() {
         let mut harnesses = Vec::new();
-        for block in text.trim_end().split("\n\n") {
-            let notes = block.lines().take_while(|line| line.starts_with('#')).map(str::to_owned);
-            let notes: Vec<String> = notes.collect();
-            let lines: Vec<&str> = block.lines().skip(notes.len()).collect();
-            match &lines[..] {
-                [] => written.push(block.to_owned()),
+        for block in blocks {
+            match &block.lines()[..] {
+                [] => {}
                 [first, documents @ ..] if first.starts_with("documents") => {
                     let further = first.strip_prefix("documents ").unwrap_or("{}");
                     let further = serde_json::from_str(further).unwrap();
@@ -53,31 +42,16 @@ async fn every_case_of_every_file() {
                             Harness::filled(Harness::with(partitions, &further).await, documents).await,
                         );
                     }
-                    written.push(block.to_owned());
                 }
-                [first, expected @ ..] => {
-                    count += 1;
+                [first, ..] => {
                     let sql = first.strip_prefix("query ").unwrap_or_else(|| panic!("{first}"));
                     let found = answers(&harnesses, &query(sql), sql).await;
-                    let lines = notes.into_iter().chain([(*first).to_owned()]).chain(found.clone());
-                    written.push(lines.collect::<Vec<_>>().join("\n"));
-                    if found != expected {
-                        failures.push(format!("{}: {sql}\n{}", file.display(), found.join("\n")));
-                    }
+                    cases.check(&block, &block.with_lines(first, &found));
                 }
             }
         }
-        if is_update {
-            std::fs::write(&file, written.join("\n\n") + "\n").unwrap();
-        }
     }
-    assert!(count >= CASES_MIN, "only {count} cases");
-    assert!(
-        is_update || failures.is_empty(),
-        "{} of {count} fail\n{}",
-        failures.len(),
-        failures.join("\n\n")
-    );
+    cases.finish(CASES_MIN);
 }
 
 /// Explanation and rows, after all comparisons that do not need the file.

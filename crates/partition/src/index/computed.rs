@@ -87,8 +87,8 @@ fn is_deterministic(expression: &Expression, levels_left: usize) -> bool {
 }
 
 fn is_function_deterministic(function: Function) -> bool {
-    let asks_around = function.is_volatile() || function.depends_on_query_time();
-    !asks_around && !matches!(function.signature().family, Family::Search | Family::Item)
+    let depends_on_query = function.is_volatile() || function.depends_on_query_time();
+    !depends_on_query && !matches!(function.signature().family, Family::Search | Family::Item)
 }
 
 /// Computes the values of documents.

@@ -9,7 +9,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bits of the count.
 const COUNT_BITS: u32 = 32;
 
 /// Assigns run numbers. Shared by all indexes of one opening of a partition.

@@ -129,10 +129,57 @@ pub enum AggregateKind {
 pub enum Order {
     /// By document number.
     None,
-    /// By values in the row, then by document number (descending if the first key is).
+    /// By values in the row, then by document number (descending if the first key is, unless it is a score).
     Keys(Vec<SortKey>),
     /// By the fused ranks of scores: `ORDER BY RANK`.
     Rank(Ranking),
+}
+
+impl Order {
+    /// Whether rows with equal keys are ordered by descending document number, as an index that is walked backwards
+    /// returns them. No index orders by scores; the oldest of equally good documents comes first.
+    pub fn turns_ties(&self) -> bool {
+        match self {
+            Order::None | Order::Rank(_) => false,
+            Order::Keys(keys) => {
+                keys.first().is_some_and(|first| first.is_backwards() && !is_score(&first.expression))
+            }
+        }
+    }
+}
+
+/// Whether this is a score, or computed from scores.
+fn is_score(expression: &Expression) -> bool {
+    match expression {
+        Expression::Call(function, _) => matches!(
+            function,
+            Function::VectorDistance
+                | Function::InternalVectorScore
+                | Function::InternalFullTextScore
+                | Function::InternalRank
+        ),
+        Expression::Binary(_, left, right) => is_score(left) || is_score(right),
+        Expression::Coalesce(score, _) => is_score(score),
+        Expression::Undefined
+        | Expression::Constant(_)
+        | Expression::Slot(_)
+        | Expression::Member(..)
+        | Expression::Index(..)
+        | Expression::Array(_)
+        | Expression::Object(_)
+        | Expression::Unary(..)
+        | Expression::And(_)
+        | Expression::Or(_)
+        | Expression::Concatenation(_)
+        | Expression::In(..)
+        | Expression::Between(_)
+        | Expression::Like(..)
+        | Expression::Conditional(_)
+        | Expression::UserCall(..)
+        | Expression::Subquery(..)
+        | Expression::GroupKey(_)
+        | Expression::Aggregate(_) => false,
+    }
 }
 
 /// Scores whose ranks are fused.

@@ -34,7 +34,6 @@ use crate::parameters::Parameters;
 use plan::query::{Grouping, Query};
 use scope::{Clause, QueryFrame};
 
-/// Lowers a query.
 pub(crate) fn lower(query: &ast::Query, parameters: &Parameters) -> Result<Query, SqlFaults> {
     let mut lowering = Lowering { parameters, frames: Vec::new(), faults: Vec::new(), user_calls: 0 };
     let plan = lowering.query(query, Role::Outermost);

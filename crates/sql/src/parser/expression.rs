@@ -20,7 +20,7 @@ pub(super) enum Power {
     Or,
     And,
     Not,
-    PredicateOperator,
+    Predicate,
     Concatenation,
     BitOr,
     BitXor,
@@ -37,7 +37,7 @@ pub(super) enum Power {
 enum Infix {
     Binary(BinaryOperator),
     Chain(Chain),
-    PredicateOperator { predicate: PredicateOperator, negated: bool },
+    Predicate { predicate: PredicateOperator, negated: bool },
     Coalesce,
     Conditional,
 }
@@ -51,7 +51,6 @@ enum Chain {
 }
 
 impl Parser<'_> {
-    /// Parses an expression.
     pub(super) fn expression(&mut self) -> Parsed<ParsedNode> {
         self.operators(Power::Conditional)
     }
@@ -80,8 +79,8 @@ impl Parser<'_> {
             if power < least || power > most {
                 break;
             }
-            most = if let Infix::PredicateOperator { .. } = infix { Power::And } else { power };
-            left = self.behind(left, infix)?;
+            most = if let Infix::Predicate { .. } = infix { Power::And } else { power };
+            left = self.infix_operation(left, infix)?;
         }
         self.open -= 1;
         Ok(left)
@@ -147,15 +146,15 @@ impl Parser<'_> {
             true => PredicateOperator::of(self.peek_second().keyword?)?,
             false => PredicateOperator::of(keyword)?,
         };
-        Some((Infix::PredicateOperator { predicate, negated }, Power::PredicateOperator))
+        Some((Infix::Predicate { predicate, negated }, Power::Predicate))
     }
 
     /// Parses an operator and what follows it.
-    fn behind(&mut self, left: ParsedNode, infix: Infix) -> Parsed<ParsedNode> {
+    fn infix_operation(&mut self, left: ParsedNode, infix: Infix) -> Parsed<ParsedNode> {
         match infix {
             Infix::Binary(operator) => self.binary(left, operator),
             Infix::Chain(chain) => self.chain(left, chain),
-            Infix::PredicateOperator { predicate, negated } => self.predicate(left, predicate, negated),
+            Infix::Predicate { predicate, negated } => self.predicate(left, predicate, negated),
             Infix::Coalesce => {
                 self.take();
                 let right = self.operators(Power::Or)?;

@@ -5,3 +5,5 @@
 mod limits;
 mod round_trip;
 mod suites;
+#[path = "../../../../tests-data/text_cases.rs"]
+mod text_cases;

@@ -118,10 +118,16 @@ fn python_client(root: &Path, folder: &Path) -> Result<Command, String> {
     Ok(python)
 }
 
+/// Built by Maven and run without it: Maven's downloads need another store of trusted certificates.
 fn maven_client(folder: &Path, server: &Server) -> Result<Command, String> {
-    let mut maven = command("mvn", folder, &["--batch-mode", "--quiet", "compile", "exec:java"]);
-    maven.env("MAVEN_OPTS", server.trusting_java_options()?);
-    Ok(maven)
+    run::plain(command("mvn", folder, &["--batch-mode", "--quiet", "compile"]))?;
+    let list = folder.join("target/classpath");
+    let libraries =
+        std::fs::read_to_string(&list).map_err(|error| format!("cannot read {}: {error}", list.display()))?;
+    let mut java = command("java", folder, &[]);
+    java.args(server.trusting_java_options()?);
+    java.args(["-cp", &format!("target/classes:{}", libraries.trim()), "perihelion.Main"]);
+    Ok(java)
 }
 
 /// Built first and then run by itself: `go run` would leave its child when the time is up.

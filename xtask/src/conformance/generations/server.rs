@@ -65,7 +65,7 @@ impl Server {
     }
 
     /// Options of a Java machine that trusts the server's authority.
-    pub(super) fn trusting_java_options(&self) -> Result<String, String> {
+    pub(super) fn trusting_java_options(&self) -> Result<[String; 2], String> {
         let store = self.folder.path().join("authority.p12");
         if !store.exists() {
             let mut keytool = Command::new("keytool");
@@ -74,8 +74,10 @@ impl Server {
             keytool.arg("-keystore").arg(&store).stderr(Stdio::null());
             run::plain(keytool)?;
         }
-        let store = store.display();
-        Ok(format!("-Djavax.net.ssl.trustStore={store} -Djavax.net.ssl.trustStorePassword={STORE_PASSWORD}"))
+        Ok([
+            format!("-Djavax.net.ssl.trustStore={}", store.display()),
+            format!("-Djavax.net.ssl.trustStorePassword={STORE_PASSWORD}"),
+        ])
     }
 
     fn authority(&self) -> PathBuf {
@@ -106,5 +108,21 @@ fn certificate(address: &str) -> Result<String, String> {
         Ok(body.to_owned())
     } else {
         Err(format!("the server gave no certificate: {answer}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_ends_is_not_ready() {
+        assert!(
+            Server::start(Path::new("true")).is_err_and(|message| message.contains("did not become ready"))
+        );
+        assert!(
+            Server::start(Path::new("no-such-program"))
+                .is_err_and(|message| message.contains("cannot start"))
+        );
     }
 }
