@@ -30,12 +30,13 @@ pub(crate) struct Bound {
 }
 
 impl Bound {
-    /// Binds `address`. In development, with the default address, the emulator's second port is bound too.
-    pub(crate) async fn at(mode: Mode, address: SocketAddr, is_default: bool) -> Result<Bound, Failure> {
+    /// Binds `address`. In development the emulator's second port is bound too, unless a free port is wanted: then
+    /// several servers may run side by side.
+    pub(crate) async fn at(mode: Mode, address: SocketAddr) -> Result<Bound, Failure> {
         let first = bind(address, "nosql").await?;
         let main = first.local_addr().map_err(|error| Failure::Failed(error.to_string()))?;
         let mut bound = Bound { main, taken: None, listeners: vec![first] };
-        if mode == Mode::Dev && is_default {
+        if mode == Mode::Dev && address.port() != 0 && address.port() != EMULATOR_PORT {
             let second = SocketAddr::new(address.ip(), EMULATOR_PORT);
             match TcpListener::bind(second).await {
                 Ok(listener) => bound.listeners.push(listener),

@@ -61,6 +61,13 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         "`strict`: refuse what the service refuses, and leave merging of ranges to clients as it does; `relaxed`: \
          answer what can be answered. A request chooses with the header x-perihelion-compatibility",
     ),
+    define("region", "NAME", "Local", "Name of the account's region, as clients see it"),
+    define(
+        "consistency",
+        "LEVEL",
+        "Session",
+        "Default consistency level of the account; clients may ask for weaker ones. Reads are always strong",
+    ),
     define("public-endpoint", "URL", "", "Endpoint published to clients instead of the address they used"),
     define(
         "durability",

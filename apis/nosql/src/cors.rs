@@ -49,8 +49,10 @@ const OWN_PREFIX: &str = "x-ms-";
 
 /// Response headers that a page may read: all that SDKs use. Browsers hide every header that is not listed.
 const EXPOSED: HeaderValue = HeaderValue::from_static(
-    "content-length, date, etag, lsn, \
+    "content-length, content-location, date, etag, lsn, \
      x-ms-activity-id, x-ms-alt-content-path, x-ms-content-path, x-ms-continuation, \
+     x-ms-databaseaccount-consumed-mb, x-ms-databaseaccount-provisioned-mb, x-ms-databaseaccount-reserved-mb, \
+     x-ms-max-media-storage-usage-mb, x-ms-media-storage-usage-mb, \
      x-ms-cosmos-item-llsn, x-ms-cosmos-llsn, x-ms-cosmos-min-throughput, x-ms-cosmos-query-advice, \
      x-ms-cosmos-query-execution-info, \
      x-ms-cosmos-index-utilization, x-ms-current-replica-set-size, x-ms-current-write-quorum, \

@@ -9,6 +9,7 @@ mod answers;
 mod auth;
 mod client_plan;
 mod compatibility;
+mod consistency;
 mod cors;
 mod credential;
 mod faults;
@@ -26,6 +27,7 @@ mod text_cases;
 mod wire;
 
 pub use compatibility::Compatibility;
+pub use consistency::ConsistencyLevel;
 pub use cors::CorsPolicy;
 pub use lower::read_computed_property;
 pub use role_scope::role_scope;

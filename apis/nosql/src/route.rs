@@ -115,6 +115,7 @@ pub(crate) enum Operation<'a> {
     ReplaceDocument(DocumentPath<'a>),
     PatchDocument(DocumentPath<'a>),
     DeleteDocument(DocumentPath<'a>),
+    ListAttachments(DocumentPath<'a>),
     DeletePartitionKey(ContainerPath<'a>),
     ListRanges(ContainerPath<'a>),
     ListOffers,
@@ -239,7 +240,7 @@ mod tests {
 
     #[test]
     fn other_paths_and_verbs_are_refused() {
-        for path in ["/x", "/dbs//colls", "/dbs/d/", "/dbs/d/colls/c/docs/i/attachments", "/DBS"] {
+        for path in ["/x", "/dbs//colls", "/dbs/d/", "/dbs/d/colls/c/docs/i/attachments/a", "/DBS"] {
             let parsed = Path::parse(path).unwrap();
             let found = operation(&Method::GET, &parsed);
             assert_eq!(found.is_ok(), path == "/dbs/d/", "{path}");

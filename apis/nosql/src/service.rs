@@ -6,8 +6,9 @@
 use crate::answers;
 use crate::auth::{self, Signed};
 use crate::compatibility::{self, Compatibility};
+use crate::consistency::ConsistencyLevel;
 use crate::cors::CorsPolicy;
-use crate::faults::{self, NosqlFault, Refusal};
+use crate::faults::{self, NosqlFault, Refusal, Subject};
 use crate::lower::TextCache;
 use crate::operations::{self, Call};
 use crate::resource_token;
@@ -15,8 +16,8 @@ use crate::route::{self, Operation, Path};
 use crate::wire::activity::ActivityId;
 use crate::wire::answer_body::AnswerBody;
 use crate::wire::body::IncomingBody;
-use crate::wire::headers;
 use crate::wire::reply::Reply;
+use crate::wire::{headers, version};
 use bytes::Bytes;
 use engine::{ConnectionMemory, Engine, MemoryKind, Reservation};
 use http::header::AUTHORIZATION;
@@ -45,6 +46,13 @@ pub struct NosqlOptions {
     pub compatibility: Compatibility,
     /// Origins whose pages may use the API from a browser; none by default.
     pub cors: Option<CorsPolicy>,
+    /// The name of the account's only region.
+    pub region: String,
+    /// The account's consistency level.
+    pub consistency: ConsistencyLevel,
+    /// Whether a bearer token is accepted whose signature is an account key, as the emulator does. The token proves
+    /// knowledge of the key and reveals it, so this is for one machine only.
+    pub takes_key_tokens: bool,
 }
 
 impl Default for NosqlOptions {
@@ -54,6 +62,9 @@ impl Default for NosqlOptions {
             body_timeout: Duration::from_secs(30),
             compatibility: Compatibility::Strict,
             cors: None,
+            region: "Local".to_owned(),
+            consistency: ConsistencyLevel::Session,
+            takes_key_tokens: false,
         }
     }
 }
@@ -101,17 +112,20 @@ impl NosqlApi {
         let activity = ActivityId::of(&parts.headers, self.engine.ambient());
         let body = pin!(body);
         let mut body = IncomingBody::new(body, self.options.body_timeout);
-        let reply = match self.answer(&parts, &mut body, connection).await {
+        let mut reply = match self.answer(&parts, &mut body, connection).await {
             Ok(reply) => reply,
             Err(refusal) => {
                 log(&refusal.fault, &activity);
-                let mut reply = Reply::refused(&refusal, &activity);
+                let mut reply = Reply::refused(&refusal, &activity, subject(&parts));
                 if !body.drain().await && parts.version < Version::HTTP_2 {
                     reply.close_connection();
                 }
                 reply
             }
         };
+        if version::is_before(&parts.headers, version::VECTOR_SESSIONS) {
+            reply.simplify_session();
+        }
         let mut response = reply.into_response(&activity, started.elapsed(), parts.version);
         if let Some(cors) = cors {
             cors.mark(&parts.headers, response.headers_mut());
@@ -139,10 +153,10 @@ impl NosqlApi {
                 let (verb, headers) = (&parts.method, &parts.headers);
                 let signed = Signed { verb, path: &path, headers, authorization };
                 let now_seconds = self.engine.ambient().now_seconds();
-                auth::authenticate(self.engine.access(), now_seconds, &signed)?
+                auth::authenticate(self.engine.access(), now_seconds, &signed, self.options.takes_key_tokens)?
             }
         };
-        headers::check_consistency(&parts.headers)?;
+        headers::check_consistency(&parts.headers, self.options.consistency)?;
         if let Some(fault) = compatibility::unknown_version(&parts.headers)
             && compatibility::mode(&parts.headers, self.options.compatibility)? == Compatibility::Strict
         {
@@ -153,6 +167,13 @@ impl NosqlApi {
         let _body_memory = take_body(&mut call, body, operation).await?;
         answers::perform(&call, operation).await
     }
+}
+
+/// What a refused request was about, as far as its path and headers say it.
+fn subject(parts: &Parts) -> Option<Subject> {
+    let path = Path::parse(parts.uri.path()).ok()?;
+    let operation = route::operation(&parts.method, &path).ok()?;
+    Some(Subject::of(operation, &parts.headers))
 }
 
 /// Reads the body of a call, with a reservation of memory. If the body has not arrived yet, the caller must be

@@ -9,7 +9,7 @@ pub const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Longest item id in bytes.
 pub const ID_BYTES_MAX: usize = 1023;
 /// Longest name of a database or container in characters.
-pub(crate) const NAME_CHARS_MAX: usize = 255;
+pub const NAME_CHARS_MAX: usize = 255;
 /// Longest string in a partition key in bytes.
 pub(crate) const KEY_STRING_BYTES_MAX: usize = 2048;
 /// Most paths of a hierarchical partition key.

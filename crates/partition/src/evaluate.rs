@@ -208,8 +208,11 @@ fn patched(
             }
         }
     }
-    let document = value::apply(&old.document, operations)
-        .map_err(|error| RequestFault::BadPatch { index: error.operation_index, cause: error.cause })?;
+    let document = value::apply(&old.document, operations).map_err(|error| RequestFault::BadPatch {
+        index: error.operation_index,
+        path: error.path.to_string(),
+        cause: error.cause,
+    })?;
     changed_item(staging, partition_key, document)
 }
 

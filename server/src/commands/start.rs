@@ -76,7 +76,7 @@ async fn serve(mode: Mode, settings: Settings, queries: Handle) -> Result<(), Fa
         tracing::warn!(event = "setting_without_effect", setting, "this version ignores the setting");
     }
     let ambient = Arc::new(SystemAmbient::new());
-    let bound = Bound::at(mode, address, settings.nosql_is_default).await?;
+    let bound = Bound::at(mode, address).await?;
     let store = open_store(&settings)?;
     let keys = KeySource {
         file: (!settings.memory).then(|| KeyFile::of(&settings.data)),
@@ -170,6 +170,9 @@ fn service(mode: Mode, settings: &Settings, engine: &Arc<Engine>, tls: Arc<Tls>)
         body_timeout: settings.timeouts.body,
         compatibility: settings.compatibility,
         cors: settings.cors.clone(),
+        region: settings.region.clone(),
+        consistency: settings.consistency,
+        takes_key_tokens: mode.takes_well_known_key(),
     };
     let failures_max = match settings.auth_failures {
         AuthFailures::ByMode => mode.auth_failures_max(),

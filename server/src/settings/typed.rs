@@ -4,7 +4,7 @@ use super::memory::{MEMORY_BYTES_MIN, MemoryShares, MemoryTotal};
 use super::{Origin, RawSettings};
 use crate::failure::Failure;
 use kv::Durability;
-use nosql::{Compatibility, CorsPolicy};
+use nosql::{Compatibility, ConsistencyLevel, CorsPolicy};
 use std::net::SocketAddr;
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -65,12 +65,12 @@ pub(crate) struct Settings {
     pub(crate) data: PathBuf,
     pub(crate) memory: bool,
     pub(crate) nosql: Endpoint,
-    /// Whether the address is the default and not the user's choice.
-    pub(crate) nosql_is_default: bool,
     pub(crate) certificate: Option<CertificateFiles>,
     pub(crate) identity: Option<PathBuf>,
     pub(crate) plain_http: PlainHttp,
     pub(crate) compatibility: Compatibility,
+    pub(crate) region: String,
+    pub(crate) consistency: ConsistencyLevel,
     pub(crate) public_endpoint: Option<String>,
     pub(crate) durability: Durability,
     pub(crate) partition_max_throughput: u64,
@@ -117,7 +117,6 @@ impl Settings {
             data: PathBuf::from(text(raw, "data")),
             memory: parsed(raw, "memory")?,
             nosql: parsed(raw, "nosql")?,
-            nosql_is_default: raw.get("nosql").is_some_and(|(_, origin)| *origin == Origin::Default),
             certificate: certificate(raw)?,
             identity: optional(raw, "identity").map(PathBuf::from),
             plain_http: one_of(
@@ -126,6 +125,11 @@ impl Settings {
                 &[("loopback", PlainHttp::FromLoopback), ("always", PlainHttp::Always)],
             )?,
             compatibility: parsed(raw, "compatibility")?,
+            region: match text(raw, "region").trim() {
+                "" => return Err(bad(raw, "region", "it must not be empty")),
+                region => region.to_owned(),
+            },
+            consistency: parsed(raw, "consistency")?,
             public_endpoint: public_endpoint(raw)?,
             durability: one_of(
                 raw,

@@ -1,6 +1,7 @@
 //! Texts about names and definitions that violate a rule of the core. Fields have their names on the wire.
 
 use crate::lower::check_computed_query;
+use model::limits::NAME_CHARS_MAX;
 use model::{
     ComputedRule, DefinitionList, DefinitionNumber, DefinitionPart, DefinitionRule, EncryptionRule,
     IndexRule, NameRule, PolicyPathError, ThroughputRule,
@@ -14,12 +15,17 @@ pub(super) fn name_text(name: &str, rule: NameRule) -> String {
         NameRule::Character(character) => format!("the character {character:?} is not allowed"),
         NameRule::FinalSpace => "it ends with a space".to_owned(),
     };
-    format!("the name \"{name}\" is invalid: {reason}")
+    let hint =
+        format!("Ensure to provide a unique non-empty string less than '{NAME_CHARS_MAX}' characters.");
+    format!("the name \"{name}\" is invalid: {reason}. {hint}")
 }
 
 /// The text about a definition.
 pub(super) fn definition_text(part: DefinitionPart, rule: &DefinitionRule) -> String {
-    format!("the field \"{}\" of the definition is invalid: {}", field(part), reason(part, rule))
+    let (field, reason) = (field(part), reason(part, rule));
+    format!(
+        "One of the specified inputs is invalid: the field \"{field}\" of the definition is invalid: {reason}"
+    )
 }
 
 fn field(part: DefinitionPart) -> &'static str {
@@ -258,11 +264,11 @@ mod tests {
         let text = |part| definition_text(part, &rule("a"));
         assert_eq!(
             text(DefinitionPart::PartitionKey),
-            "the field \"partitionKey\" of the definition is invalid: missing '/' at byte 0 of a path"
+            "One of the specified inputs is invalid: the field \"partitionKey\" of the definition is invalid: missing '/' at byte 0 of a path"
         );
         assert_eq!(
             text(DefinitionPart::Conflicts),
-            "the field \"conflictResolutionPolicy\" of the definition is invalid: the path \"a\" is invalid: missing \
+            "One of the specified inputs is invalid: the field \"conflictResolutionPolicy\" of the definition is invalid: the path \"a\" is invalid: missing \
              '/' at byte 0 of a path"
         );
     }
@@ -271,8 +277,7 @@ mod tests {
     fn an_invalid_query_has_the_reason_of_the_parser() {
         let rule = ComputedRule::Query { query: "SELECT VALUE".to_owned() };
         let text = definition_text(DefinitionPart::ComputedProperties, &rule.into());
-        let beginning =
-            "the field \"computedProperties\" of the definition is invalid: the query text is invalid: ";
+        let beginning = "One of the specified inputs is invalid: the field \"computedProperties\" of the definition is invalid: the query text is invalid: ";
         assert!(text.starts_with(beginning) && text.len() > beginning.len(), "{text}");
     }
 
@@ -280,7 +285,8 @@ mod tests {
     fn names_and_counts() {
         assert_eq!(
             name_text("a/b", NameRule::Character('/')),
-            "the name \"a/b\" is invalid: the character '/' is not allowed"
+            "the name \"a/b\" is invalid: the character '/' is not allowed. Ensure to provide a unique non-empty \
+             string less than '255' characters."
         );
         let rule = DefinitionRule::Count { list: DefinitionList::VectorIndexes, given: 9, max: 8 };
         assert_eq!(

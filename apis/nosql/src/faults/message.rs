@@ -1,13 +1,18 @@
 //! The text of a refusal: the service's own message if it is known, otherwise that of the fault.
 
 use super::query_text::{code, sentence};
-use super::{NosqlFault, NosqlQueryFault, Refusal, definition_text, wire};
+use super::{NosqlFault, NosqlQueryFault, Refusal, Subject, definition_text, wire};
 use crate::compatibility::{HINT, StrictFault};
 use crate::role_scope;
 use crate::wire::activity::ActivityId;
 use crate::wire::{headers, json, names};
-use model::{AccessFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, RequestFault};
+use model::limits::ID_BYTES_MAX;
+use model::{
+    AccessFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, PropertyRule,
+    RequestFault,
+};
 use sql::SqlFaults;
+use value::PatchCause;
 
 /// Longest message in characters: it quotes what the client sent, which need not be returned completely.
 const MESSAGE_CHARS_MAX: usize = 1024;
@@ -18,13 +23,16 @@ const TEXT_ERROR_CHARS_MAX: usize = 400;
 const LEARN_MORE_KEY: &str = "Learn more: https://aka.ms/CosmosDB/sql/errors/wrong-pk-value";
 
 /// The body of a refusal. Details of internal errors are only logged, with the activity id.
-pub(crate) fn body(refusal: &Refusal, activity: &ActivityId) -> Vec<u8> {
+pub(crate) fn body(refusal: &Refusal, activity: &ActivityId, subject: Option<Subject>) -> Vec<u8> {
     let fault = &refusal.fault;
     let (_, _, status_text) = wire(fault);
     let mut message = text(fault);
     message.push_str("\r\nActivityId: ");
     message.push_str(activity.as_str());
     message.push_str(concat!(", perihelion/", env!("CARGO_PKG_VERSION")));
+    if let Some(Subject { resource, operation }) = subject {
+        message.push_str(&format!(", ResourceType: {resource}, OperationType: {operation}"));
+    }
     let mut out = Vec::with_capacity(message.len() + 64);
     out.extend_from_slice(b"{\"code\":\"");
     out.extend_from_slice(status_text.as_bytes());
@@ -66,7 +74,11 @@ fn core(fault: &Fault) -> String {
         Fault::Access(fault) => access(fault),
         Fault::Missing(missing) => match missing {
             MissingFault::Owner => "Owner resource does not exist".to_owned(),
-            MissingFault::Resource => "Entity with the specified id does not exist in the system.".to_owned(),
+            MissingFault::Resource => {
+                "Entity with the specified id does not exist in the system. Resource Not Found. \
+                                       Learn more: https://aka.ms/cosmosdb-tsg-not-found"
+                    .to_owned()
+            }
             MissingFault::Session => {
                 "The read session is not available for the input session token.".to_owned()
             }
@@ -113,6 +125,18 @@ fn request(fault: &RequestFault) -> String {
         }
         RequestFault::BadName { name, rule } => definition_text::name_text(name, *rule),
         RequestFault::BadDefinition { part, rule } => definition_text::definition_text(*part, rule),
+        RequestFault::BadProperty {
+            property: "id",
+            rule: PropertyRule::Length { .. } | PropertyRule::NotEmpty | PropertyRule::Required,
+        } => format!(
+            "{fault}. Ensure to provide a unique non-empty string less than '{}' characters.",
+            ID_BYTES_MAX + 1
+        ),
+        RequestFault::BadPatch { cause: PatchCause::Missing, path, .. } => format!(
+            "{fault}: Add Operation only support adding a leaf node of an existing node(array or object), no path \
+             found beyond: '{}'",
+            parent(path)
+        ),
         RequestFault::BadProperty { .. }
         | RequestFault::BadPartitionKeyValue { .. }
         | RequestFault::PartitionKeyTooLong { .. }
@@ -120,6 +144,13 @@ fn request(fault: &RequestFault) -> String {
         | RequestFault::BadPatch { .. } => fault.to_string(),
         RequestFault::BadContinuation(reason) => format!("Invalid Continuation Token: {reason}"),
     }
+}
+
+/// The last name of the parent in the path of a patch; of a top-level property, its own.
+fn parent(path: &str) -> &str {
+    let mut names = path.rsplit('/').filter(|name| !name.is_empty());
+    let own = names.next().unwrap_or_default();
+    names.next().unwrap_or(own)
 }
 
 fn access(fault: &AccessFault) -> String {
@@ -146,7 +177,8 @@ fn access(fault: &AccessFault) -> String {
 fn limit(fault: &LimitFault) -> String {
     match fault {
         LimitFault::TooLarge { bytes, limit } => {
-            format!("Request size is too large: {bytes} bytes, {limit} allowed")
+            let words = "Message: {\"Errors\":[\"Request size is too large\"]}";
+            format!("{words}\r\n{bytes} bytes were sent, {limit} are allowed")
         }
         LimitFault::Busy { .. } => {
             "Request rate is large. Too much is under way for this caller, so no changes were made; try again later."
@@ -197,7 +229,8 @@ mod tests {
 
     fn message(fault: impl Into<NosqlFault>) -> String {
         let activity = ActivityId::of(&http::HeaderMap::new(), &Still);
-        let body: serde_json::Value = serde_json::from_slice(&body(&fault.into().into(), &activity)).unwrap();
+        let body: serde_json::Value =
+            serde_json::from_slice(&body(&fault.into().into(), &activity, None)).unwrap();
         body["message"].as_str().unwrap().to_owned()
     }
 
@@ -244,14 +277,18 @@ mod tests {
                  https://aka.ms/CosmosDB/sql/errors/wrong-pk-value",
             ),
             (MissingFault::Owner.into(), "Owner resource does not exist"),
-            (MissingFault::Resource.into(), "Entity with the specified id does not exist in the system."),
+            (
+                MissingFault::Resource.into(),
+                "Entity with the specified id does not exist in the system. Resource Not Found. Learn more: \
+                 https://aka.ms/cosmosdb-tsg-not-found",
+            ),
             (MissingFault::Session.into(), "The read session is not available for the input session token."),
             (ConflictFault::Id.into(), "Entity with the specified id already exists in the system."),
             (ConflictFault::UniqueKey { constraint: 1 }.into(), "Unique index constraint violation."),
             (PreconditionFault::Filter.into(), "One of the specified pre-condition is not met."),
             (
                 LimitFault::TooLarge { bytes: 2, limit: 1 }.into(),
-                "Request size is too large: 2 bytes, 1 allowed",
+                "Message: {\"Errors\":[\"Request size is too large\"]}",
             ),
             (
                 model::Throughput::manual(7).unwrap_err().into(),

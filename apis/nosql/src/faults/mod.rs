@@ -7,6 +7,7 @@ mod definition_text;
 mod message;
 mod query_text;
 mod status;
+mod subject;
 
 #[cfg(test)]
 pub(crate) use message::text;
@@ -14,6 +15,7 @@ pub(crate) use message::{body, text_errors};
 #[cfg(test)]
 pub(crate) use query_text::code;
 pub(crate) use status::wire;
+pub(crate) use subject::Subject;
 
 use crate::client_plan::Unmergeable;
 use crate::compatibility::StrictFault;
@@ -99,7 +101,9 @@ pub(crate) enum WireFault {
     #[error("the request body is invalid: {reason}")]
     Body { reason: String },
     /// A field of a definition has the wrong form.
-    #[error("the field \"{field}\" of the definition is invalid: {reason}")]
+    #[error(
+        "One of the specified inputs is invalid: the field \"{field}\" of the definition is invalid: {reason}"
+    )]
     Definition { field: String, reason: String },
     #[error("the header \"{name}\" has the invalid value \"{value}\": {reason}")]
     Header { name: &'static str, value: String, reason: String },

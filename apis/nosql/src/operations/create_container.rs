@@ -18,7 +18,7 @@ pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Re
     let read = || Ok((definition::container::read(&body)?, headers::throughput(call.headers())?));
     let (definition, throughput) = read().map_err(|fault| first_fault(&body, fault))?;
     let container = call.engine.create_container(pass, definition, throughput).await?;
-    let body = resources::text(&resources::container(&container));
+    let body = resources::text(&call.container_json(&container));
     let mut reply = Reply::json(StatusCode::CREATED, CATALOG_WRITE, body);
     reply.etag(container.etag());
     reply.owner_of_container(&container);

@@ -4,7 +4,6 @@ use super::Call;
 use super::asked::List;
 use crate::faults::Refusal;
 use crate::wire::reply::Reply;
-use crate::wire::resources;
 use engine::Action;
 
 pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Refusal> {
@@ -14,5 +13,5 @@ pub(super) async fn perform(call: &Call<'_>, database: &str) -> Result<Reply, Re
     let page = call.engine.list_containers(&pass, &asked.page())?;
     let rid = database.rid().text();
     let list = List { parent_rid: rid.as_str(), envelope: "DocumentCollections" };
-    asked.answer(call, list, page, |container| resources::container(container)).await
+    asked.answer(call, list, page, |container| call.container_json(container)).await
 }

@@ -23,6 +23,7 @@ mod delete_script;
 mod delete_user;
 mod document;
 mod execute_procedure;
+mod list_attachments;
 mod list_conflicts;
 mod list_containers;
 mod list_databases;
@@ -68,7 +69,7 @@ use crate::route::{ContainerPath, Operation};
 use crate::service::{ConnectionInfo, NosqlOptions};
 use crate::wire::links::ContainerLinks;
 use crate::wire::reply::Reply;
-use crate::wire::{definition, headers, names};
+use crate::wire::{definition, headers, names, resources, version};
 use bytes::Bytes;
 use engine::{
     Action, Addressed, AdminPass, CatalogPass, Container, Creation, Database, Engine, Guarded, Keyed,
@@ -118,6 +119,7 @@ async fn perform_any(call: &Call<'_>, operation: Operation<'_>) -> Result<Reply,
         Operation::PatchDocument(path) => patch_document::perform(call, path).await,
         Operation::DeleteDocument(path) => delete_document::perform(call, path).await,
         Operation::ListDocuments(path) => list_documents::perform(call, path).await,
+        Operation::ListAttachments(path) => list_attachments::perform(call, path).await,
         Operation::DeletePartitionKey(path) => delete_partition_key::perform(call, path).await,
         Operation::ReadAccount => read_account::perform(call),
         Operation::ListDatabases => list_databases::perform(call).await,
@@ -263,11 +265,39 @@ impl Call<'_> {
         })
     }
 
+    /// Adds the URL of the read resource.
+    fn add_location(&self, reply: &mut Reply) {
+        let path = self.parts.uri.path().trim_start_matches('/').as_bytes();
+        if let Some(endpoint) = &self.options.public_endpoint {
+            return reply.location(&[endpoint.trim_end_matches('/').as_bytes(), b"/", path]);
+        }
+        let host = match self.parts.uri.authority() {
+            Some(authority) => authority.as_str().as_bytes(),
+            None => self.headers().get(&names::HOST).map_or(&[][..], |host| host.as_bytes()),
+        };
+        let scheme: &[u8] = if self.connection.secure { b"https://" } else { b"http://" };
+        reply.location(&[scheme, host, b"/", path]);
+    }
+
+    /// A container as its client knows it: old ones do not know a key that no item has.
+    fn container_json(&self, container: &Container) -> Json {
+        let mut json = resources::container(container);
+        if container.definition().partition_key.is_system_key()
+            && version::is_before(self.headers(), version::SYSTEM_KEYS)
+            && let Some(members) = json.as_object_mut()
+        {
+            members.remove("partitionKey");
+        }
+        json
+    }
+
     /// The answer to the read of a small resource: without a body if the client has this version.
     fn read_reply(&self, resource: &Json, etag: Etag) -> Result<Reply, WireFault> {
         let seen = headers::text(self.headers(), &names::IF_NONE_MATCH)?;
         if !seen.is_some_and(|seen| seen == "*" || seen.as_bytes() == etag.text()) {
-            return Ok(resource_reply(StatusCode::OK, CATALOG_READ, resource, etag));
+            let mut reply = resource_reply(StatusCode::OK, CATALOG_READ, resource, etag);
+            self.add_location(&mut reply);
+            return Ok(reply);
         }
         let mut reply = Reply::empty(StatusCode::NOT_MODIFIED, CATALOG_READ);
         reply.etag(etag);
@@ -299,7 +329,7 @@ fn owner_fault(fault: Fault) -> Fault {
 
 /// The answer with one small resource.
 fn resource_reply(status: StatusCode, charge: Charge, resource: &Json, etag: Etag) -> Reply {
-    let mut reply = Reply::json(status, charge, crate::wire::resources::text(resource));
+    let mut reply = Reply::json(status, charge, resources::text(resource));
     reply.etag(etag);
     reply
 }

@@ -3,7 +3,7 @@
 use super::{CATALOG_READ, Call};
 use crate::faults::Refusal;
 use crate::faults::WireFault;
-use crate::wire::headers::{self, CONSISTENCY};
+use crate::wire::headers;
 use crate::wire::reply::Reply;
 use crate::wire::{names, resources};
 use engine::{Action, Resource};
@@ -26,7 +26,7 @@ pub(super) fn perform(call: &Call<'_>) -> Result<Reply, Refusal> {
     call.authorise(Action::ReadAccount, Resource::Account)?;
     let endpoint = endpoint(call)?;
     let id = account_id(&endpoint);
-    let locations = json!([{ "name": "Local", "databaseAccountEndpoint": endpoint }]);
+    let locations = json!([{ "name": call.options.region, "databaseAccountEndpoint": endpoint }]);
     let account = json!({
         "id": id,
         "_rid": format!("{id}.sql.cosmos.azure.com"),
@@ -44,14 +44,25 @@ pub(super) fn perform(call: &Call<'_>) -> Result<Reply, Refusal> {
         "userReplicationPolicy": { "asyncReplication": false, "minReplicaSetSize": 1, "maxReplicasetSize": 4 },
         "systemReplicationPolicy": { "minReplicaSetSize": 1, "maxReplicasetSize": 4 },
         "userConsistencyPolicy": {
-            "defaultConsistencyLevel": CONSISTENCY,
+            "defaultConsistencyLevel": call.options.consistency.name(),
             "maxStalenessPrefix": 100,
             "maxIntervalInSeconds": 5,
         },
         "readPolicy": { "primaryReadCoefficient": 1, "secondaryReadCoefficient": 1 },
         "queryEngineConfiguration": QUERY_ENGINE,
     });
-    Ok(Reply::json(StatusCode::OK, CATALOG_READ, resources::text(&account)))
+    let mut reply = Reply::json(StatusCode::OK, CATALOG_READ, resources::text(&account));
+    // Old clients read these numbers and fail without them. There are no attachments and no quotas.
+    for name in [
+        &names::MAX_MEDIA_STORAGE_MB,
+        &names::MEDIA_STORAGE_MB,
+        &names::ACCOUNT_CONSUMED_MB,
+        &names::ACCOUNT_PROVISIONED_MB,
+        &names::ACCOUNT_RESERVED_MB,
+    ] {
+        reply.number(name, 0_u32);
+    }
+    Ok(reply)
 }
 
 /// The configured endpoint, or scheme and host as the client used them: they are known to work for this client.

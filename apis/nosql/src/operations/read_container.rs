@@ -4,7 +4,7 @@ use super::Call;
 use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
-use crate::wire::{headers, names, resources};
+use crate::wire::{headers, names};
 use engine::{Action, ContainerUsage, PartitionUsage};
 use model::ScriptKind;
 use model::limits::{ITEM_BYTES_MAX, PARTITION_BYTES_MAX};
@@ -15,7 +15,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let wants_statistics = headers::flag(call.headers(), &names::POPULATE_STATISTICS)?;
     let container = call.container(path, Action::ReadMetadata)?.resource;
     let pass = call.read_catalog(&*container)?;
-    let mut resource = resources::container(&container);
+    let mut resource = call.container_json(&container);
     if wants_statistics {
         let usage = call.engine.partition_usage(&pass).await?;
         resource["statistics"] = usage.iter().map(statistics).collect();

@@ -33,5 +33,6 @@ pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<R
         Outcome::Deleted | Outcome::Nothing => Reply::empty(StatusCode::NO_CONTENT, receipt.charge),
     };
     reply.session(container, receipt.session);
+    call.add_location(&mut reply);
     Ok(reply)
 }

@@ -17,7 +17,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let change = definition::container::read_change(container.definition(), &body)
         .map_err(|fault| first_fault(&body, fault))?;
     let container = call.engine.replace_container(pass, change, &condition).await?;
-    let body = resources::text(&resources::container(&container));
+    let body = resources::text(&call.container_json(&container));
     let mut reply = Reply::json(StatusCode::OK, CATALOG_WRITE, body);
     reply.etag(container.etag());
     reply.owner_of_container(&container);

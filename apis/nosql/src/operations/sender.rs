@@ -55,6 +55,7 @@ fn needed<'a>(call: &Call<'_>, operation: Operation<'a>) -> Option<(Option<Conta
         | Operation::ListDocuments(_)
         | Operation::ReadDocument(_)
         | Operation::DeleteDocument(_)
+        | Operation::ListAttachments(_)
         | Operation::DeletePartitionKey(_)
         | Operation::ListRanges(_)
         | Operation::ListOffers

@@ -48,10 +48,14 @@ pub(super) fn parse(body: &[u8]) -> Result<Vec<RawStep<'_>>, NosqlFault> {
     let steps: Vec<RawStep<'_>> =
         serde_json::from_slice(body).map_err(|error| WireFault::Body { reason: error.to_string() })?;
     if steps.is_empty() {
-        return Err(WireFault::Body { reason: "a batch has at least one operation".to_owned() }.into());
+        return Err(WireFault::Body { reason: "Batch request has no operations.".to_owned() }.into());
     }
     if steps.len() > BATCH_OPERATIONS_MAX {
-        return Err(LimitFault::TooManyOperations { given: steps.len(), limit: BATCH_OPERATIONS_MAX }.into());
+        let reason = format!(
+            "Batch request has more operations than what is supported. ({} given, {BATCH_OPERATIONS_MAX} allowed)",
+            steps.len()
+        );
+        return Err(WireFault::Body { reason }.into());
     }
     Ok(steps)
 }

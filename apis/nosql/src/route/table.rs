@@ -43,7 +43,7 @@ fn encryption_key_path<'a>([database, key, ..]: [&'a str; IDS_MAX]) -> Encryptio
 }
 
 /// Every route. Documents are first, because most requests address them.
-pub(super) static ROUTES: [Resource; 25] = [
+pub(super) static ROUTES: [Resource; 26] = [
     Resource {
         pattern: &["dbs", "*", "colls", "*", "docs", "*"],
         verbs: &[
@@ -71,6 +71,10 @@ pub(super) static ROUTES: [Resource; 25] = [
     Resource {
         pattern: &["dbs", "*", "colls", "*", "pkranges"],
         verbs: &[(Method::GET, |ids| Operation::ListRanges(container_path(ids)))],
+    },
+    Resource {
+        pattern: &["dbs", "*", "colls", "*", "docs", "*", "attachments"],
+        verbs: &[(Method::GET, |ids| Operation::ListAttachments(document_path(ids)))],
     },
     Resource {
         pattern: &["dbs", "*", "colls", "*", "operations", "partitionkeydelete"],

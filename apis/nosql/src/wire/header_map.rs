@@ -9,7 +9,24 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use std::sync::LazyLock;
 
 /// The names of such answers, in the order in which they are added.
-static USUAL: [&[&HeaderName]; 3] = [&ITEM, &PAGE, &PAGE_OF_SEVERAL];
+static USUAL: [&[&HeaderName]; 4] = [&READ_ITEM, &ITEM, &PAGE, &PAGE_OF_SEVERAL];
+
+/// Only a read names the location of its item.
+static READ_ITEM: [&HeaderName; 13] = [
+    &names::REQUEST_CHARGE,
+    &names::CONTENT_TYPE,
+    &names::ETAG,
+    &names::ITEM_LSN,
+    &names::SESSION_TOKEN,
+    &names::LSN,
+    &names::PARTITION_KEY_RANGE_ID,
+    &names::ALT_CONTENT_PATH,
+    &names::CONTENT_PATH,
+    &names::CONTENT_LOCATION,
+    &names::ACTIVITY_ID,
+    &names::REQUEST_DURATION_MS,
+    &names::CONTENT_LENGTH,
+];
 
 static ITEM: [&HeaderName; 12] = [
     &names::REQUEST_CHARGE,
@@ -58,7 +75,7 @@ static PAGE_OF_SEVERAL: [&HeaderName; 10] = [
 const CACHE_CONTROL: HeaderValue = HeaderValue::from_static("no-store");
 
 /// The maps of such answers, with empty values.
-static MAPS: LazyLock<[HeaderMap; 3]> = LazyLock::new(|| {
+static MAPS: LazyLock<[HeaderMap; 4]> = LazyLock::new(|| {
     USUAL.map(|names| {
         let mut map = HeaderMap::with_capacity(names.len() + 1);
         for name in names {

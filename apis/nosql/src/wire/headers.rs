@@ -3,14 +3,12 @@
 //! An absent or empty header has no meaning; an invalid header refuses the request.
 
 use super::{names, session};
+use crate::consistency::ConsistencyLevel;
 use crate::faults::{NosqlFault, WireFault};
 use http::{HeaderMap, HeaderName};
 use model::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, TOKEN_SECONDS_MAX, TOKEN_SECONDS_MIN};
 use model::{SessionToken, Throughput, TokenLife};
 use plan::Condition;
-
-/// The account's consistency level.
-pub(crate) const CONSISTENCY: &str = "Session";
 
 /// The text of a header; `None` if it is absent or empty.
 pub(crate) fn text<'a>(
@@ -105,19 +103,16 @@ pub(crate) fn page_items(headers: &HeaderMap) -> Result<usize, WireFault> {
     }
 }
 
-/// Refuses a level above the account's; a weaker one is always satisfied.
-pub(crate) fn check_consistency(headers: &HeaderMap) -> Result<(), WireFault> {
+/// Refuses a level above the account's, `offered`; a weaker one is always satisfied.
+pub(crate) fn check_consistency(headers: &HeaderMap, offered: ConsistencyLevel) -> Result<(), WireFault> {
     let Some(text) = text(headers, &names::CONSISTENCY_LEVEL)? else {
         return Ok(());
     };
-    let is_any = |levels: &[&str]| levels.iter().any(|level| text.eq_ignore_ascii_case(level));
-    if is_any(&["Session", "ConsistentPrefix", "Eventual"]) {
-        return Ok(());
+    match text.parse::<ConsistencyLevel>() {
+        Ok(asked) if asked <= offered => Ok(()),
+        Ok(_) => Err(WireFault::ConsistencyTooStrong { asked: text.to_owned(), offered: offered.name() }),
+        Err(_) => Err(bad(&names::CONSISTENCY_LEVEL, text, "it is no consistency level")),
     }
-    if is_any(&["Strong", "BoundedStaleness"]) {
-        return Err(WireFault::ConsistencyTooStrong { asked: text.to_owned(), offered: CONSISTENCY });
-    }
-    Err(bad(&names::CONSISTENCY_LEVEL, text, "it is no consistency level"))
 }
 
 /// The requested lifetime of the token in the answer.
@@ -223,7 +218,14 @@ mod tests {
 
     #[test]
     fn levels_up_to_the_account_s_are_accepted() {
-        let level = |text: &str| check_consistency(&with(&names::CONSISTENCY_LEVEL, text.as_bytes()));
+        let at = |text: &str, offered| {
+            check_consistency(&with(&names::CONSISTENCY_LEVEL, text.as_bytes()), offered)
+        };
+        let level = |text: &str| at(text, ConsistencyLevel::Session);
+        assert!(
+            at("Strong", ConsistencyLevel::Strong).is_ok()
+                && at("session", ConsistencyLevel::Eventual).is_err()
+        );
         assert!(level("Session").is_ok() && level("eventual").is_ok() && level("ConsistentPrefix").is_ok());
         assert!(matches!(level("Strong"), Err(WireFault::ConsistencyTooStrong { .. })));
         assert!(matches!(level("boundedstaleness"), Err(WireFault::ConsistencyTooStrong { .. })));

@@ -21,3 +21,4 @@ pub(crate) mod reply;
 pub(crate) mod resources;
 pub(crate) mod session;
 pub(crate) mod small_resources;
+pub(crate) mod version;

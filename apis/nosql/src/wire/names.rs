@@ -36,6 +36,8 @@ names! {
     CONTENT_LENGTH = "content-length";
     /// RID of the container that a session token belongs to.
     CONTENT_PATH = "x-ms-content-path";
+    /// The URL of the resource at the region that answered.
+    CONTENT_LOCATION = "content-location";
     /// The type of the body.
     CONTENT_TYPE = "content-type";
     /// The position where a feed continues.
@@ -78,6 +80,16 @@ names! {
     ITEM_LSN = "x-ms-item-lsn";
     /// LSN of the partition.
     LSN = "lsn";
+    /// Megabytes of attachments that the account may have.
+    MAX_MEDIA_STORAGE_MB = "x-ms-max-media-storage-usage-mb";
+    /// Megabytes of attachments that the account has.
+    MEDIA_STORAGE_MB = "x-ms-media-storage-usage-mb";
+    /// Megabytes that the account uses.
+    ACCOUNT_CONSUMED_MB = "x-ms-databaseaccount-consumed-mb";
+    /// Megabytes that are provisioned for the account.
+    ACCOUNT_PROVISIONED_MB = "x-ms-databaseaccount-provisioned-mb";
+    /// Megabytes that are reserved for the account.
+    ACCOUNT_RESERVED_MB = "x-ms-databaseaccount-reserved-mb";
     /// Most items of a page.
     MAX_ITEM_COUNT = "x-ms-max-item-count";
     /// Whether a manual throughput becomes an autoscale one.

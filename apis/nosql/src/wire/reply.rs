@@ -4,7 +4,7 @@ use super::activity::ActivityId;
 use super::answer_body::{AnswerBody, reserved};
 use super::links::{self, ContainerLinks};
 use super::{header_map, json, names, percent, session};
-use crate::faults::{self, Refusal};
+use crate::faults::{self, Refusal, Subject};
 use bytes::Bytes;
 use engine::{Container, Reservation};
 use http::{HeaderName, HeaderValue, Response, StatusCode, Version};
@@ -84,9 +84,9 @@ impl Reply {
     }
 
     /// The answer to a refused request.
-    pub(crate) fn refused(refusal: &Refusal, activity: &ActivityId) -> Reply {
+    pub(crate) fn refused(refusal: &Refusal, activity: &ActivityId, subject: Option<Subject>) -> Reply {
         let (status, substatus, _) = faults::wire(&refusal.fault);
-        let mut reply = Reply::json(status, refusal.charge, faults::body(refusal, activity));
+        let mut reply = Reply::json(status, refusal.charge, faults::body(refusal, activity, subject));
         if substatus != 0 {
             reply.number(&names::SUBSTATUS, substatus);
         }
@@ -167,6 +167,24 @@ impl Reply {
                 self.owner(container);
             }
         }
+    }
+
+    /// Writes the session token in the simple form `<range>:<lsn>`, for clients that do not know the other one.
+    pub(crate) fn simplify_session(&mut self) {
+        let tokens = self.headers.iter_mut().filter(|(name, _)| std::ptr::eq(*name, &names::SESSION_TOKEN));
+        for (_, text) in tokens {
+            if let Text::Written(range) = text {
+                let vector = String::from_utf8_lossy(&self.bytes[range.clone()]);
+                *text = Text::Shared(session::simplified(&vector).into());
+            }
+        }
+    }
+
+    /// Adds the URL of the resource: the parts are joined.
+    pub(crate) fn location(&mut self, parts: &[&[u8]]) {
+        self.written(&names::CONTENT_LOCATION, |text| {
+            parts.iter().for_each(|part| text.extend_from_slice(part))
+        });
     }
 
     /// Asks the client to open a new connection: this one has an unread body.

@@ -32,6 +32,11 @@ pub(crate) fn push(token: SessionToken, out: &mut Vec<u8>) {
     json::push_integer(token.lsn.0, out);
 }
 
+/// Our tokens without their version, as clients before the vector form know them.
+pub(crate) fn simplified(tokens: &str) -> String {
+    tokens.replace(":0#", ":")
+}
+
 /// `0:1#42#3=40`, `0:-1#42` and `0:42` all mean LSN 42 of range 0.
 fn parse_entry(entry: &str) -> Option<SessionToken> {
     let (range, token) = cut_once(entry, b':')?;

@@ -2,6 +2,7 @@
 
 use crate::client::{Answer, Call, Client, DOCS, container};
 use http::StatusCode;
+use nosql::NosqlOptions;
 use serde_json::{Value as Json, json};
 
 const OWNER: &str = "x-ms-alt-content-path";
@@ -168,4 +169,20 @@ async fn a_version_that_the_client_has_is_not_sent_again() {
         let other = client.send(Call::get(path).header("if-none-match", "\"x\"")).await;
         assert_eq!(other.status, StatusCode::OK, "{path}");
     }
+}
+
+#[tokio::test]
+async fn a_read_names_the_location_of_its_resource() {
+    let client = Client::with_container().await;
+    client.put_item("1", "a").await;
+    for path in ["/dbs/d/colls/c/docs/1", "//dbs/d/colls/c", "/dbs/d"] {
+        let read = client.send(Call::get(path).key(&json!(["a"]))).await;
+        let expected = format!("http://localhost:8081/{}", path.trim_matches('/'));
+        assert_eq!(read.header("content-location"), Some(&*expected));
+    }
+    let public_endpoint = Some("https://db.example:8443".to_owned());
+    let client = Client::with_options(NosqlOptions { public_endpoint, ..NosqlOptions::default() }).await;
+    client.create("/dbs", json!({ "id": "d" })).await;
+    let read = client.send(Call::get("/dbs/d")).await;
+    assert_eq!(read.header("content-location"), Some("https://db.example:8443/dbs/d"));
 }

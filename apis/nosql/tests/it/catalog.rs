@@ -178,3 +178,22 @@ async fn the_number_of_ranges_follows_the_throughput() {
     assert_eq!(client.send(autoscale).await.status, StatusCode::CREATED);
     assert_eq!(client.send(Call::get("/dbs/d/colls/auto/pkranges")).await.json()["_count"], 3);
 }
+
+#[tokio::test]
+async fn region_and_consistency_are_settings_of_the_account() {
+    let options = NosqlOptions {
+        region: "West US".to_owned(),
+        consistency: nosql::ConsistencyLevel::Strong,
+        ..NosqlOptions::default()
+    };
+    let client = Client::with_options(options).await;
+    let account = client.send(Call::get("/").header("x-ms-consistency-level", "Strong")).await.json();
+    assert_eq!(account["writableLocations"][0]["name"], "West US");
+    assert_eq!(account["userConsistencyPolicy"]["defaultConsistencyLevel"], "Strong");
+    let client = Client::empty().await;
+    let account = client.send(Call::get("/")).await.json();
+    assert_eq!(account["readableLocations"][0]["name"], "Local");
+    assert_eq!(account["userConsistencyPolicy"]["defaultConsistencyLevel"], "Session");
+    let strong = Call::get("/").header("x-ms-consistency-level", "Strong");
+    assert_eq!(client.send(strong).await.code(), (400, 0));
+}

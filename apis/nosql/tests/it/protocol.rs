@@ -1,6 +1,8 @@
 //! Rules for every request: credentials, activity ids, sizes, verbs, features that are not implemented.
 
-use crate::client::{Call, Client, DOCS, NOW, date_at};
+use crate::client::{Call, Client, DOCS, KEY, NOW, date_at};
+use base64::Engine as _;
+use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use http_body_util::Full;
@@ -52,7 +54,7 @@ async fn an_activity_id_comes_back_when_it_is_one() {
 #[tokio::test]
 async fn unknown_paths_and_verbs_are_told_apart() {
     let client = Client::with_container().await;
-    for path in ["/x", "/dbs/d/x", "/dbs/d/colls/c/docs/1/attachments", "/dbs//colls", "/%ff", "/dbs/%zz"] {
+    for path in ["/x", "/dbs/d/x", "/dbs/d/colls/c/docs/1/attachments/a", "/dbs//colls", "/%ff", "/dbs/%zz"] {
         assert_eq!(client.send(Call::get(path)).await.code(), (404, 0), "{path}");
     }
     for (verb, path) in [
@@ -263,4 +265,27 @@ async fn a_client_in_direct_mode_is_told_to_use_gateway_mode() {
 async fn a_path_behind_an_offer_is_refused_as_such() {
     let client = Client::with_container().await;
     assert_eq!(client.send(Call::put("/offers/offers/AQAA/").json(&json!({}))).await.code(), (400, 0));
+}
+
+/// A token as clients make it for the emulator: the third part is the text of the key.
+fn key_token(key: &[u8]) -> String {
+    let text = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
+    let header = text(br#"{"typ":"JWT","alg":"RS256","x5t":"CosmosEmulatorPrimaryMaster","kid":"CosmosEmulatorPrimaryMaster"}"#);
+    let claims = text(br#"{"aud":"https://localhost.localhost","iss":"https://sts.fake-issuer.net/x"}"#);
+    let token = format!("{header}.{claims}.{}", text(BASE64_STANDARD.encode(key).as_bytes()));
+    format!("type%3Daad%26ver%3D1.0%26sig%3D{token}")
+}
+
+#[tokio::test]
+async fn the_emulator_s_own_tokens_are_accepted_where_they_are_allowed() {
+    let options = NosqlOptions { takes_key_tokens: true, ..NosqlOptions::default() };
+    let allowed = Client::with_options(options).await;
+    let by = |token: String| Call::post("/dbs").json(&json!({ "id": "d" })).header("authorization", token);
+    let other = BASE64_STANDARD.encode(b"another key");
+    for wrong in [key_token(other.as_bytes()), key_token(b""), key_token(KEY).replace('.', "")] {
+        assert_eq!(allowed.send(by(wrong)).await.status, StatusCode::UNAUTHORIZED);
+    }
+    assert_eq!(allowed.send(by(key_token(KEY))).await.status, StatusCode::CREATED);
+    let refused = Client::empty().await;
+    assert_eq!(refused.send(by(key_token(KEY))).await.code(), (401, 5002));
 }

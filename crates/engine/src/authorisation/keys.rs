@@ -96,7 +96,7 @@ impl AccountKey {
         mac.finalize().into_bytes()
     }
 
-    #[cfg(test)]
+    /// The signature of `payload` by this key.
     pub(super) fn sign(&self, payload: &[u8]) -> Vec<u8> {
         self.mac(payload).to_vec()
     }

@@ -146,6 +146,13 @@ impl Access {
         Some(Principal { rights })
     }
 
+    /// The principal that holds `key`, if it is one of the account's. The given key signs a text which the account's
+    /// keys verify, so the comparison takes constant time.
+    pub fn verify_key(&self, key: &[u8], now_seconds: u64) -> Option<Principal> {
+        const TEXT: &[u8] = b"proof of an account key";
+        self.verify_signature(TEXT, &AccountKey::new(key).sign(TEXT), now_seconds)
+    }
+
     /// The holder of a token of the identity provider.
     pub fn verify_bearer(&self, token: &str, now_seconds: u64) -> Result<Principal, AccessFault> {
         let identity = self.identity.load();
@@ -391,6 +398,18 @@ mod tests {
         assert_eq!(rights(b"payload", &sign(b"three")), None);
         assert_eq!(rights(b"other", &sign(b"one")), None);
         assert_eq!(rights(b"payload", &[]), None);
+    }
+
+    #[test]
+    fn whoever_holds_a_key_has_its_rights() {
+        let access = Access::new(
+            vec![AccountKey::new(b"one"), AccountKey::named(KeyName::PrimaryReadOnly, b"two")],
+            [1; 32],
+        );
+        let rights = |key: &[u8]| access.verify_key(key, 1).map(|principal| principal.rights);
+        assert_eq!(rights(b"one"), Some(Rights::Account));
+        assert_eq!(rights(b"two"), Some(Rights::AccountRead));
+        assert!(rights(b"three").is_none() && rights(b"").is_none());
     }
 
     #[test]

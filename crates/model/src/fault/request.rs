@@ -94,6 +94,8 @@ pub enum RequestFault {
     BadPatch {
         /// Index of the operation, from 0.
         index: usize,
+        /// Its path.
+        path: String,
         /// The reason.
         cause: PatchCause,
     },

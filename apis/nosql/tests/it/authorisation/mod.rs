@@ -52,6 +52,7 @@ const TABLE: &[(&str, &str, Body, &str, u32)] = &[
     ("POST", "/dbs/*/colls/*/docs", Body::BatchOfBoth, "++-- -+- -+ -+- - -", 5302),
     ("POST", "/dbs/*/colls/*/docs", Body::Bulk, "++-- -+- -+ -+- - -", 5302),
     ("GET", "/dbs/*/colls/*/docs/*", Body::None, "++++ +++ ++ ++- - -", 5302),
+    ("GET", "/dbs/*/colls/*/docs/*/attachments", Body::None, "++++ +++ ++ ++- - -", 5302),
     ("PUT", "/dbs/*/colls/*/docs/*", Body::Item, "++-- -+- -+ -+- - -", 5302),
     ("PATCH", "/dbs/*/colls/*/docs/*", Body::Patch, "++-- -+- -+ -+- - -", 5302),
     ("DELETE", "/dbs/*/colls/*/docs/*", Body::None, "++-- -+- -+ -+- - -", 5302),
@@ -338,7 +339,7 @@ async fn verbs_and_paths_outside_of_the_table_are_refused_before_anything_is_loo
         (Method::HEAD, "/dbs"),
         (Method::CONNECT, "/dbs/d"),
         (Method::PUT, "/dbs/d"),
-        (Method::GET, "/dbs/d/colls/c/docs/1/attachments"),
+        (Method::GET, "/dbs/d/colls/c/docs/1/attachments/a"),
         (Method::GET, "/admin"),
     ] {
         let answer = account.client.send(account.shown(Call::new(verb.clone(), path), Shown::Nothing)).await;
