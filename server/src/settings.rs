@@ -54,6 +54,13 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         "loopback",
         "From where requests without TLS are accepted; `always` is for a server behind a TLS proxy",
     ),
+    define(
+        "compatibility",
+        "strict|relaxed",
+        "strict",
+        "`strict`: refuse what the service refuses, and leave merging of ranges to clients as it does; `relaxed`: \
+         answer what can be answered. A request chooses with the header x-perihelion-compatibility",
+    ),
     define("region", "NAME", "Local", "Name of the account's region, as clients see it"),
     define(
         "consistency",

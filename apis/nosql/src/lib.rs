@@ -8,6 +8,7 @@
 mod answers;
 mod auth;
 mod client_plan;
+mod compatibility;
 mod consistency;
 mod cors;
 mod credential;
@@ -25,6 +26,7 @@ mod service;
 mod text_cases;
 mod wire;
 
+pub use compatibility::Compatibility;
 pub use consistency::ConsistencyLevel;
 pub use cors::CorsPolicy;
 pub use lower::read_computed_property;

@@ -5,6 +5,7 @@
 
 use crate::answers;
 use crate::auth::{self, Signed};
+use crate::compatibility::{self, Compatibility};
 use crate::consistency::ConsistencyLevel;
 use crate::cors::CorsPolicy;
 use crate::faults::{self, NosqlFault, Refusal, Subject};
@@ -41,6 +42,8 @@ pub struct NosqlOptions {
     pub public_endpoint: Option<String>,
     /// How long a request body may take to arrive.
     pub body_timeout: Duration,
+    /// Whether requests are refused that only the service refuses.
+    pub compatibility: Compatibility,
     /// Origins whose pages may use the API from a browser; none by default.
     pub cors: Option<CorsPolicy>,
     /// The name of the account's only region.
@@ -57,6 +60,7 @@ impl Default for NosqlOptions {
         NosqlOptions {
             public_endpoint: None,
             body_timeout: Duration::from_secs(30),
+            compatibility: Compatibility::Strict,
             cors: None,
             region: "Local".to_owned(),
             consistency: ConsistencyLevel::Session,
@@ -153,6 +157,11 @@ impl NosqlApi {
             }
         };
         headers::check_consistency(&parts.headers, self.options.consistency)?;
+        if let Some(fault) = compatibility::unknown_version(&parts.headers)
+            && compatibility::mode(&parts.headers, self.options.compatibility)? == Compatibility::Strict
+        {
+            return Err(fault.into());
+        }
         let NosqlApi { engine, options, texts } = self;
         let mut call = Call { engine, options, texts, principal, connection, parts, body: Bytes::new() };
         let _body_memory = take_body(&mut call, body, operation).await?;

@@ -123,6 +123,7 @@ impl Fixture {
             items_max: 100,
             continuation: None,
             session: Vec::new(),
+            ends_at_ranges: false,
             text_bytes: 0,
         };
         let access = self.engine.access();

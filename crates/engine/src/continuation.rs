@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The content is sealed with a context that is not sent: kind of request, container and, for a query, its order. The
-//! scope is not part of the context, because clients name the same documents in several ways: without a header, by the
+//! scope is not part of the context, because clients name the same documents in several ways: without a scope, by the
 //! id of a range, by an interval of hashes or by a partition key. The rest of a request is what its scope contains after
 //! the position. So a continuation continues in the documents that its origin and the scope of the new request have in
 //! common, and is refused if there are none. It returns neither a document that the first request would not have

@@ -175,7 +175,7 @@ impl Engine {
         let (result, session) = match disagreement {
             Some(refusal) => {
                 let routed = self.owner_of(container, &key.effective).await?;
-                routed.slot.ledger.refuse(refusal.charge);
+                routed.slot.ledger.refuse(&refusal.fault, refusal.charge);
                 (Err(refusal), routed.session_now())
             }
             None => match self.execute_at(container, key, operations, returned).await? {
@@ -366,13 +366,8 @@ impl<'a> Keyed<'a> {
     }
 
     /// The key.
-    pub fn key(&self) -> &PartitionKey {
+    pub(crate) fn key(&self) -> &PartitionKey {
         &self.key
-    }
-
-    /// The operation on a document of this key.
-    pub fn operation(&self) -> &DocumentOperation {
-        &self.operation
     }
 }
 

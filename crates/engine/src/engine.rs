@@ -130,7 +130,7 @@ pub struct MemoryUse {
 
 impl MemoryUse {
     /// Every figure with its name.
-    pub fn named(self) -> [(&'static str, u64); 9] {
+    pub(crate) fn named(self) -> [(&'static str, u64); 9] {
         [
             ("records", self.records),
             ("blocks", self.blocks),
@@ -211,7 +211,7 @@ impl Engine {
     }
 
     /// The number of long queries that run separately from other requests, and of those that wait for this.
-    pub fn long_queries(&self) -> (usize, usize) {
+    pub(crate) fn long_queries(&self) -> (usize, usize) {
         self.isolation.running_and_waiting()
     }
 
@@ -258,7 +258,7 @@ impl Engine {
     }
 
     /// The current memory use of everything that grows with load.
-    pub fn memory_use(&self) -> MemoryUse {
+    pub(crate) fn memory_use(&self) -> MemoryUse {
         let store = self.store.memory_use();
         let records = self.record_cache.memory_bytes();
         // A recently written document is in the cache and in a memtable, but in memory only once.
@@ -287,7 +287,7 @@ impl Engine {
     }
 
     /// Bytes of the store on disk.
-    pub fn disk_bytes(&self) -> u64 {
+    pub(crate) fn disk_bytes(&self) -> u64 {
         self.store.disk_bytes()
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Refused requests are recorded too. Metrics show the totals since the start; they do not survive a restart.
 
-use model::{Charge, Fault, Work};
+use model::{Charge, Fault, StorageFault, Work};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Totals of the requests on one partition.
@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct Ledger {
     requests: AtomicU64,
     refused: AtomicU64,
+    damaged: AtomicU64,
     /// In hundredths of a request unit.
     charged: AtomicU64,
 }
@@ -21,6 +22,8 @@ pub struct LedgerTotals {
     pub requests: u64,
     /// Refused requests.
     pub refused: u64,
+    /// Refused requests that found damaged data.
+    pub damaged: u64,
     /// The total charge.
     pub charged: Charge,
 }
@@ -42,8 +45,10 @@ impl Ledger {
         self.charged.fetch_add(charge.hundredths(), Ordering::Relaxed);
     }
 
-    pub(crate) fn refuse(&self, charge: Charge) {
+    pub(crate) fn refuse(&self, fault: &Fault, charge: Charge) {
         self.refused.fetch_add(1, Ordering::Relaxed);
+        let is_damage = matches!(fault, Fault::Storage(StorageFault::Damaged { .. }));
+        self.damaged.fetch_add(u64::from(is_damage), Ordering::Relaxed);
         self.add(charge);
     }
 
@@ -51,6 +56,7 @@ impl Ledger {
         LedgerTotals {
             requests: self.requests.load(Ordering::Relaxed),
             refused: self.refused.load(Ordering::Relaxed),
+            damaged: self.damaged.load(Ordering::Relaxed),
             charged: Charge::from_hundredths(self.charged.load(Ordering::Relaxed)),
         }
     }
@@ -75,8 +81,11 @@ pub fn refusal_charge(fault: &Fault) -> Charge {
 fn refusals_are_recorded_beside_what_was_done() {
     let ledger = Ledger::default();
     assert_eq!(ledger.record(Work::Read { bytes: 100 }), Charge::MINIMUM);
-    ledger.refuse(refusal_charge(&Fault::Internal("x".to_owned())));
+    let damage = Fault::Storage(StorageFault::Damaged { what: "a record".to_owned() });
+    for fault in [Fault::Internal("x".to_owned()), damage] {
+        ledger.refuse(&fault, refusal_charge(&fault));
+    }
     ledger.record(Work::Create { bytes: 10 });
-    let charged = Charge::MINIMUM + Charge::MINIMUM + Work::Create { bytes: 10 }.price();
-    assert_eq!(ledger.totals(), LedgerTotals { requests: 3, refused: 1, charged });
+    let charged = Charge::MINIMUM + Charge::MINIMUM + Charge::MINIMUM + Work::Create { bytes: 10 }.price();
+    assert_eq!(ledger.totals(), LedgerTotals { requests: 4, refused: 2, damaged: 1, charged });
 }

@@ -175,6 +175,12 @@ fn charges(engine: &Engine, figures: &mut Figures<'_>) -> fmt::Result {
         "partition_requests_refused",
         help,
         rows.iter().map(|(labels, totals)| (labels.clone(), totals.refused)),
+    )?;
+    let help = "Requests that were refused because they found damaged data";
+    figures.counters(
+        "partition_requests_damaged",
+        help,
+        rows.iter().map(|(labels, totals)| (labels.clone(), totals.damaged)),
     )
 }
 

@@ -31,6 +31,8 @@ pub struct QueryRequest {
     pub query: Arc<Query>,
     /// Maximum number of rows of the page.
     pub items_max: usize,
+    /// Whether a page of rows without an order ends where a range ends.
+    pub ends_at_ranges: bool,
     /// Where to continue.
     pub continuation: Option<String>,
     /// The client's session tokens.
@@ -82,6 +84,7 @@ impl Engine {
             program,
             items_max: request.items_max,
             bytes_max: PAGE_BYTES_STOP,
+            ends_at_ranges: request.ends_at_ranges,
             resume,
             bounds: self.options.query_bounds,
             memory: Arc::clone(&self.query_memory),
@@ -224,6 +227,7 @@ impl Engine {
             program: self.program(pass, &request).await?,
             items_max: 1,
             bytes_max: usize::MAX,
+            ends_at_ranges: false,
             resume: None,
             bounds: self.options.query_bounds,
             memory: Arc::clone(&self.query_memory),
@@ -340,7 +344,7 @@ impl Engine {
 fn record_refused(pass: &QueryPass<'_>, fault: &Fault) {
     let Ok((hashes, _)) = bounds(pass.container, &pass.scope) else { return };
     if let Some(slot) = pass.container.map.owners(&hashes).next() {
-        slot.ledger.refuse(refusal_charge(fault));
+        slot.ledger.refuse(fault, refusal_charge(fault));
     }
 }
 

@@ -95,7 +95,7 @@ impl Engine {
             let partitions: Vec<_> = failures.iter().filter_map(|failed| failed.partition.clone()).collect();
             let Some(Failed { fault, slot, .. }) = failures.into_iter().next() else { break };
             if !attempts.again(partitions.iter()) {
-                slot.ledger.refuse(refusal_charge(&fault));
+                slot.ledger.refuse(&fault, refusal_charge(&fault));
                 return Err(fault);
             }
             // Failed partitions are read again, so their bytes do not count twice.

@@ -136,7 +136,7 @@ impl MemoryHolder {
 
 impl RequestMemory {
     /// Without any reservations.
-    pub fn new(options: RequestMemoryOptions) -> Arc<RequestMemory> {
+    pub(crate) fn new(options: RequestMemoryOptions) -> Arc<RequestMemory> {
         let RequestMemoryOptions { bodies_bytes, answers_bytes } = options;
         Arc::new(RequestMemory {
             bodies: SharedPools::new(bodies_bytes),
@@ -249,13 +249,8 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Bytes that are reserved.
-    pub fn bytes(&self) -> usize {
-        self.bytes
-    }
-
     /// Reserves more if it is available; otherwise nothing changes.
-    pub fn try_grow_to(&mut self, bytes: usize) -> bool {
+    pub(crate) fn try_grow_to(&mut self, bytes: usize) -> bool {
         let Some(more) = bytes.checked_sub(self.bytes).filter(|more| *more > 0) else { return true };
         let mut done = [false; 3];
         let all_fit = self.pools_and_taken().zip(&mut done).all(|((pool, taken), done)| {
@@ -276,7 +271,7 @@ impl Reservation {
 
     /// Adjusts the reservation to the actual size, even beyond the limits: an excess makes later requests wait,
     /// unused bytes are released.
-    pub fn adjust_to(&mut self, bytes: usize) {
+    pub(crate) fn adjust_to(&mut self, bytes: usize) {
         self.pools_and_taken().for_each(|(pool, taken)| {
             if bytes > *taken {
                 pool.take_anyway(bytes - *taken);
@@ -429,7 +424,7 @@ mod tests {
         drop(little);
         let other = memory.reserve(MemoryKind::Answer, &holder(2, None), 30 * MB).await.unwrap();
         drop(first);
-        assert_eq!(second.await.unwrap().bytes() + third.await.unwrap().bytes(), 5 * MB);
+        assert_eq!(second.await.unwrap().bytes + third.await.unwrap().bytes, 5 * MB);
         assert_eq!(memory.reserved_bytes(MemoryKind::Answer), 30 * MB);
         drop(other);
         assert_eq!(memory.reserved_bytes(MemoryKind::Answer), 0);

@@ -143,7 +143,7 @@ impl Engine {
             match routed.partition.read(key, target, condition).await {
                 Err(_) if attempts.again_at(&routed) => {}
                 Err(fault) => {
-                    routed.slot.ledger.refuse(refusal_charge(&fault));
+                    routed.slot.ledger.refuse(&fault, refusal_charge(&fault));
                     return Err(routed.refused(fault));
                 }
                 Ok((outcome, work, lsn)) => {
@@ -172,7 +172,7 @@ impl Engine {
                 Err(Unexecuted::Refused(refusal)) => {
                     let StepFault { index, fault, work } = *refusal;
                     let charge = work.price();
-                    routed.slot.ledger.refuse(charge);
+                    routed.slot.ledger.refuse(&fault, charge);
                     return Ok((Err(RefusedStep { index, fault, charge }), routed));
                 }
                 Err(Unexecuted::Stopped(given_back)) if attempts.again_at(&routed) => {

@@ -66,7 +66,7 @@ pub struct VerifiedContainer {
 
 impl VerifiedContainer {
     /// Whether there are no contradictions.
-    pub fn is_sound(&self) -> bool {
+    pub(crate) fn is_sound(&self) -> bool {
         self.findings.is_empty() && self.index_findings.is_empty()
     }
 }

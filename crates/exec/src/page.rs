@@ -45,6 +45,8 @@ pub struct PageRequest {
     pub items_max: usize,
     /// Bytes of rows after which the page ends.
     pub bytes_max: usize,
+    /// Whether a page of rows without an order ends where a range ends.
+    pub ends_at_ranges: bool,
     /// Where to continue; `None` for the first page.
     pub resume: Option<Resume>,
     /// Bounds of the work.
@@ -107,7 +109,7 @@ async fn attempt(
     let mut work =
         PageExecution { task: Arc::new(task), assembly, seen: Vec::new(), metrics: QueryMetrics::default() };
     if !work.assembly.is_full() {
-        work.run(&request.parts).await?;
+        work.run(&request.parts, request.ends_at_ranges).await?;
     }
     let PageExecution { assembly, seen, mut metrics, .. } = work;
     metrics.rows = assembly.rows.len() as u64;
@@ -153,13 +155,13 @@ enum PageInput {
 }
 
 impl PageExecution {
-    async fn run(&mut self, parts: &[Part]) -> Result<(), Fault> {
+    async fn run(&mut self, parts: &[Part], ends_at_ranges: bool) -> Result<(), Fault> {
         let program = Arc::clone(&self.task.program);
         let [inner @ .., last] = &program.layers[..] else {
             return Ok(());
         };
         if inner.is_empty() && access_path::comes_by_number(last) {
-            return self.ranges(last, parts).await;
+            return self.ranges(last, parts, ends_at_ranges).await;
         }
         let mut open = Vec::new();
         if program.layers.first().is_some_and(|layer| layer.input == LayerInput::Documents) {
@@ -276,7 +278,7 @@ impl PageExecution {
     }
 
     /// Fills the page range by range.
-    async fn ranges(&mut self, layer: &Layer, parts: &[Part]) -> Result<(), Fault> {
+    async fn ranges(&mut self, layer: &Layer, parts: &[Part], ends_at_ranges: bool) -> Result<(), Fault> {
         if let ([part], None) = (parts, self.assembly.range()) {
             // The usual case: nothing is sorted or truncated.
             let after = self.assembly.after().resolved(|_| None);
@@ -293,6 +295,11 @@ impl PageExecution {
         for range in ranges::in_order(parts, resumed.as_ref()) {
             if range.parts.iter().all(|part| part.source.documents() == 0) {
                 continue;
+            }
+            // Ranges without rows have no pages of their own.
+            if ends_at_ranges && !self.assembly.rows.is_empty() {
+                self.assembly.enter(range.keys(), false);
+                return Ok(());
             }
             // A full page continues after its last row, so that rows inserted there meanwhile are returned.
             if self.assembly.is_full() {
@@ -334,7 +341,7 @@ impl PageExecution {
                 return Ok(true);
             };
             if self.assembly.is_full() {
-                return Ok(false);
+                return self.is_exhausted(layer, &mut merge).await;
             }
             if let Some(row) = stream.pop() {
                 self.assembly.push(row);
@@ -360,6 +367,22 @@ impl PageExecution {
             };
             if let Some(place) = self.position_if_late(stream, &begun_at) {
                 self.assembly.reach(place);
+                return Ok(false);
+            }
+            self.seen.extend(stream.fill(&self.task, layer, limits, &mut self.metrics).await?);
+            merge.first_changed();
+        }
+    }
+
+    /// Whether the indexes that lead the streams of a full page have no further document, so that the page is the last
+    /// one. Nothing is read for that: a document that is left may still have no row.
+    async fn is_exhausted(&mut self, layer: &Layer, merge: &mut StreamMerge) -> Result<bool, Fault> {
+        let limits = FillLimits { rows: 1, bytes: 1, documents: 1 };
+        loop {
+            let Some(stream) = merge.first() else {
+                return Ok(true);
+            };
+            if !stream.is_led_by_index() || stream.has_found_document() || self.task.is_time_up() {
                 return Ok(false);
             }
             self.seen.extend(stream.fill(&self.task, layer, limits, &mut self.metrics).await?);

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::access_path::{self, NumberWalk, OrderedRequest, OrderedWalk, Way, is_scan_cheaper};
+use crate::access_path::{self, NumberWalk, OrderedRequest, OrderedWalk, Way, first_chunk, is_scan_cheaper};
 use crate::collect::ResultWindow;
 use crate::fault::query_fault;
 use crate::found::{FoundRow, FoundRows, QueryMetrics};
@@ -106,15 +106,7 @@ impl Stream {
 
     /// Whether it has not advanced beyond a position and has found nothing after it.
     pub(crate) fn is_still_at(&self, position: &[u8]) -> bool {
-        let is_known = match &self.state {
-            StreamState::Ordered(_, walk) => walk.next_number().is_some(),
-            StreamState::Waiting(_)
-            | StreamState::Walking(..)
-            | StreamState::Ordering(..)
-            | StreamState::Selecting(_)
-            | StreamState::Done => false,
-        };
-        !is_known && self.next_position() == Some(position)
+        !self.has_found_document() && self.next_position() == Some(position)
     }
 
     /// Whether an index finds the next documents, so that filling the stream reads no document.
@@ -128,6 +120,18 @@ impl Stream {
             | StreamState::Done => false,
         };
         is_led && self.rows.is_empty()
+    }
+
+    /// Whether an index has found its next document.
+    pub(crate) fn has_found_document(&self) -> bool {
+        match &self.state {
+            StreamState::Ordered(_, walk) => walk.next_number().is_some(),
+            StreamState::Waiting(_)
+            | StreamState::Walking(..)
+            | StreamState::Ordering(..)
+            | StreamState::Selecting(_)
+            | StreamState::Done => false,
+        }
     }
 
     /// The next document, if an index has found it and no row comes before it. The caller makes its rows.
@@ -235,10 +239,18 @@ impl Stream {
             Way::Records | Way::Ordered(_) | Way::Covered(..) => return Ok(StreamState::Selecting(open)),
         };
         metrics.index_time += begun.elapsed();
+        let gives_rows = layer.has_one_row() && layer.always_has_result();
         let walk = match documents {
             Some(documents) if documents.set.is_empty() => return Ok(StreamState::Done),
-            Some(documents) => NumberWalk::over_lookup(Arc::clone(&open), documents, first, limits.rows),
-            None => NumberWalk::over_all(Arc::clone(&open), first, limits.rows),
+            Some(documents) => {
+                let each_gives_a_row = gives_rows && documents.check == RemainingCheck::Nothing;
+                let chunk_rows = first_chunk(limits.rows, each_gives_a_row);
+                NumberWalk::over_lookup(Arc::clone(&open), documents, first, chunk_rows)
+            }
+            None => {
+                let each_gives_a_row = gives_rows && layer.query.filter.is_none();
+                NumberWalk::over_all(Arc::clone(&open), first, first_chunk(limits.rows, each_gives_a_row))
+            }
         };
         Ok(StreamState::Walking(open, Box::new(walk)))
     }

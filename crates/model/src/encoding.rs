@@ -234,12 +234,12 @@ impl<'a> Decoder<'a> {
     }
 
     /// A signed number.
-    pub fn signed(&mut self, what: &'static str) -> Result<i64, DecodeFault> {
+    pub(crate) fn signed(&mut self, what: &'static str) -> Result<i64, DecodeFault> {
         self.raw(what).map(i64::from_be_bytes)
     }
 
     /// A double.
-    pub fn double(&mut self, what: &'static str) -> Result<f64, DecodeFault> {
+    pub(crate) fn double(&mut self, what: &'static str) -> Result<f64, DecodeFault> {
         self.raw(what).map(u64::from_be_bytes).map(f64::from_bits)
     }
 
@@ -305,7 +305,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// A property path.
-    pub fn path(&mut self, what: &'static str) -> Result<PropertyPath, DecodeFault> {
+    pub(crate) fn path(&mut self, what: &'static str) -> Result<PropertyPath, DecodeFault> {
         let names = self.list(what, |input| input.borrowed_text(what))?;
         PropertyPath::from_names(names).ok_or_else(|| self.invalid(what))
     }

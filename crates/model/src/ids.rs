@@ -24,7 +24,7 @@ impl ResourceNumber {
     pub const MAX: ResourceNumber = ResourceNumber((1 << 31) - 1);
 
     /// Converts an unchecked number; `None` if no resource can have it.
-    pub fn from_raw(raw: u64) -> Option<ResourceNumber> {
+    pub(crate) fn from_raw(raw: u64) -> Option<ResourceNumber> {
         let number = ResourceNumber(u32::try_from(raw).ok()?);
         (number.0 != 0 && number <= ResourceNumber::MAX).then_some(number)
     }
@@ -37,7 +37,7 @@ pub struct PartitionOrdinal(pub u32);
 
 impl PartitionOrdinal {
     /// The largest ordinal that fits a document number.
-    pub const MAX: PartitionOrdinal = PartitionOrdinal((1 << 20) - 1);
+    pub(crate) const MAX: PartitionOrdinal = PartitionOrdinal((1 << 20) - 1);
 
     /// Converts a stored ordinal; `None` if no partition can have it.
     pub fn from_raw(raw: u32) -> Option<PartitionOrdinal> {

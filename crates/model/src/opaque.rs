@@ -41,7 +41,7 @@ pub struct OpaqueMembers {
 
 impl OpaqueMembers {
     /// The member with this name.
-    pub fn get(&self, name: &str) -> Option<&Opaque> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Opaque> {
         self.members.iter().find(|(other, _)| other == name).map(|(_, value)| value)
     }
 

@@ -16,7 +16,7 @@ impl Ticks {
     }
 
     /// The first tick of a millisecond.
-    pub fn from_ms(milliseconds: u64) -> Ticks {
+    pub(crate) fn from_ms(milliseconds: u64) -> Ticks {
         Ticks(milliseconds.saturating_mul(PER_MS))
     }
 

@@ -25,7 +25,7 @@ impl PartialEq for Span {
 
 impl Span {
     /// From the start of this span to the end of the other.
-    pub fn to(self, other: Span) -> Span {
+    pub(crate) fn to(self, other: Span) -> Span {
         Span { start: self.start, end: other.end }
     }
 }

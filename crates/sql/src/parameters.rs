@@ -7,6 +7,7 @@ use value::Value;
 #[derive(Clone, Debug, Default)]
 pub struct Parameters {
     values: HashMap<String, Value>,
+    missing_are_undefined: bool,
 }
 
 impl Parameters {
@@ -15,8 +16,19 @@ impl Parameters {
         Parameters::default()
     }
 
+    /// The same values, where an expression may have a parameter without a value: it is undefined. For a query that is
+    /// planned and not executed.
+    #[must_use]
+    pub fn or_undefined(self) -> Parameters {
+        Parameters { missing_are_undefined: true, ..self }
+    }
+
+    pub(crate) fn missing_are_undefined(&self) -> bool {
+        self.missing_are_undefined
+    }
+
     /// The value of a name, if it exists.
-    pub fn get(&self, name: &str) -> Option<&Value> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Value> {
         self.values.get(name)
     }
 }
@@ -24,6 +36,6 @@ impl Parameters {
 impl FromIterator<(String, Value)> for Parameters {
     /// If a name occurs twice, the last value wins.
     fn from_iter<I: IntoIterator<Item = (String, Value)>>(pairs: I) -> Parameters {
-        Parameters { values: pairs.into_iter().collect() }
+        Parameters { values: pairs.into_iter().collect(), missing_are_undefined: false }
     }
 }

@@ -70,7 +70,8 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 
 async fn serve(mode: Mode, settings: Settings, queries: Handle) -> Result<(), Failure> {
     let address = nosql_address(mode, &settings)?;
-    tracing::info!(event = "memory_shares", total = %settings.memory_total, "memory is divided into shares");
+    let shares = &settings.shares;
+    tracing::info!(event = "memory_shares", total = %settings.memory_total, ?shares, "memory is divided into shares");
     for setting in &settings.without_effect {
         tracing::warn!(event = "setting_without_effect", setting, "this version ignores the setting");
     }
@@ -123,6 +124,7 @@ async fn serve(mode: Mode, settings: Settings, queries: Handle) -> Result<(), Fa
     let screen = Screen { mode, settings: &settings, bound: &bound, keys: &keys, made_keys };
     // A closed standard output is no reason to stop.
     let _ = screen.show(&mut std::io::stdout().lock());
+    tracing::info!(event = "started", version = env!("CARGO_PKG_VERSION"), nosql = %bound.main, "requests are served");
     tokio::select! {
         () = listener::serve(bound, service, settings.connections_max, stop) => {}
         () = keys.watch(&engine, seen_keys) => {}
@@ -166,6 +168,7 @@ fn service(mode: Mode, settings: &Settings, engine: &Arc<Engine>, tls: Arc<Tls>)
     let nosql_options = NosqlOptions {
         public_endpoint: settings.public_endpoint.clone(),
         body_timeout: settings.timeouts.body,
+        compatibility: settings.compatibility,
         cors: settings.cors.clone(),
         region: settings.region.clone(),
         consistency: settings.consistency,

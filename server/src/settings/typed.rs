@@ -4,7 +4,7 @@ use super::memory::{MEMORY_BYTES_MIN, MemoryShares, MemoryTotal};
 use super::{Origin, RawSettings};
 use crate::failure::Failure;
 use kv::Durability;
-use nosql::{ConsistencyLevel, CorsPolicy};
+use nosql::{Compatibility, ConsistencyLevel, CorsPolicy};
 use std::net::SocketAddr;
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -68,6 +68,7 @@ pub(crate) struct Settings {
     pub(crate) certificate: Option<CertificateFiles>,
     pub(crate) identity: Option<PathBuf>,
     pub(crate) plain_http: PlainHttp,
+    pub(crate) compatibility: Compatibility,
     pub(crate) region: String,
     pub(crate) consistency: ConsistencyLevel,
     pub(crate) public_endpoint: Option<String>,
@@ -123,6 +124,7 @@ impl Settings {
                 "plain-http",
                 &[("loopback", PlainHttp::FromLoopback), ("always", PlainHttp::Always)],
             )?,
+            compatibility: parsed(raw, "compatibility")?,
             region: match text(raw, "region").trim() {
                 "" => return Err(bad(raw, "region", "it must not be empty")),
                 region => region.to_owned(),

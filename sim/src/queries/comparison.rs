@@ -270,6 +270,7 @@ impl Comparison {
             items_max,
             continuation,
             session: Vec::new(),
+            ends_at_ranges: false,
             text_bytes: 0,
         };
         let pass = self.engine.access().query_documents(&self.principal, &self.container, scope);

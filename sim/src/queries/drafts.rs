@@ -241,6 +241,7 @@ impl Clients {
                 program: Arc::clone(&program),
                 items_max: *items_max,
                 bytes_max: usize::MAX,
+                ends_at_ranges: false,
                 resume,
                 bounds: QueryBounds::default(),
                 memory: Arc::new(QueryMemory::new(1 << 30)),

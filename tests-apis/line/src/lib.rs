@@ -140,6 +140,7 @@ impl Session {
             items_max: PAGE_ITEMS_DEFAULT,
             continuation,
             session: Vec::new(),
+            ends_at_ranges: false,
             text_bytes: text.len(),
         };
         let page = self.engine.query(pass, &request).await?;

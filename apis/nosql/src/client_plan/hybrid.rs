@@ -187,7 +187,7 @@ fn component(
     skip: Option<u64>,
     take: Option<u64>,
 ) -> ClientPlan {
-    let keys = [SortKey { expression: score.clone(), descending: true }];
+    let keys = [SortKey { expression: score.clone(), descending: true, has_direction: true }];
     let mut text = order::rewritten(query, &keys);
     if let SelectList::Items(items) = &mut text.select.list
         && let Some(payload) = items.last_mut()

@@ -188,7 +188,15 @@ fn rewritten(
     if lowered.grouping.is_some() {
         return group::plan(query, counts);
     }
-    if extent == Extent::OneKey && !lowered.distinct {
+    // One row, whatever the ranges.
+    if lowered.sources.is_empty() {
+        return Ok(passed(query, counts));
+    }
+    // Clients keep plans without an order for other keys, so an order is part of the plan even for one key. Rows that
+    // are skipped or counted are not: the partition does that.
+    let is_ordered = matches!(lowered.order, plan::query::Order::Keys(_));
+    let is_counted = query.offset_limit.is_some();
+    if extent == Extent::OneKey && !lowered.distinct && (!is_ordered || is_counted) {
         return Ok(passed(query, counts));
     }
     match lowered.order {

@@ -2,6 +2,7 @@
 
 use super::query_text::{code, sentence};
 use super::{NosqlFault, NosqlQueryFault, Refusal, Subject, definition_text, wire};
+use crate::compatibility::{HINT, StrictFault};
 use crate::role_scope;
 use crate::wire::activity::ActivityId;
 use crate::wire::{headers, json, names};
@@ -37,6 +38,10 @@ pub(crate) fn body(refusal: &Refusal, activity: &ActivityId, subject: Option<Sub
     out.extend_from_slice(status_text.as_bytes());
     out.extend_from_slice(b"\",\"message\":");
     json::push_string(&message, &mut out);
+    if let NosqlFault::Strict(StrictFault::NeedsMerge { plan }) = fault {
+        out.extend_from_slice(b",\"additionalErrorInfo\":");
+        json::push_string(plan, &mut out);
+    }
     out.push(b'}');
     out
 }
@@ -47,6 +52,7 @@ pub(crate) fn text(fault: &NosqlFault) -> String {
         // Each error is shortened separately.
         NosqlFault::Query(NosqlQueryFault::Text(faults)) => text_errors(faults),
         NosqlFault::Core(fault) => shortened(core(fault), MESSAGE_CHARS_MAX),
+        NosqlFault::Strict(fault) => format!("{} {HINT}", shortened(fault.to_string(), MESSAGE_CHARS_MAX)),
         NosqlFault::Route(_) | NosqlFault::Credential(_) | NosqlFault::Wire(_) | NosqlFault::Query(_) => {
             shortened(fault.to_string(), MESSAGE_CHARS_MAX)
         }

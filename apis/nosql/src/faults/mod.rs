@@ -18,6 +18,7 @@ pub(crate) use status::wire;
 pub(crate) use subject::Subject;
 
 use crate::client_plan::Unmergeable;
+use crate::compatibility::StrictFault;
 use engine::{RefusedDocument, refusal_charge};
 use model::{
     AccessFault, Charge, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, QueryFault,
@@ -44,6 +45,9 @@ pub(crate) enum NosqlFault {
     /// A query that cannot be answered as sent.
     #[error(transparent)]
     Query(#[from] NosqlQueryFault),
+    /// A request that only the service refuses.
+    #[error(transparent)]
+    Strict(#[from] StrictFault),
 }
 
 /// A path or verb that does not exist.
@@ -183,7 +187,8 @@ impl NosqlFault {
             | NosqlFault::Route(_)
             | NosqlFault::Credential(_)
             | NosqlFault::Wire(_)
-            | NosqlFault::Query(_) => None,
+            | NosqlFault::Query(_)
+            | NosqlFault::Strict(_) => None,
         }
     }
 }
@@ -227,7 +232,9 @@ impl<F: Into<NosqlFault>> From<F> for Refusal {
             NosqlFault::Core(fault) => refusal_charge(fault),
             // An unauthenticated caller is not charged.
             NosqlFault::Credential(_) => Charge::NONE,
-            NosqlFault::Route(_) | NosqlFault::Wire(_) | NosqlFault::Query(_) => Charge::MINIMUM,
+            NosqlFault::Route(_) | NosqlFault::Wire(_) | NosqlFault::Query(_) | NosqlFault::Strict(_) => {
+                Charge::MINIMUM
+            }
         };
         Refusal { fault, charge, session: None }
     }

@@ -4,6 +4,7 @@
 //! what they do with it.
 
 use super::{CredentialFault, NosqlFault, NosqlQueryFault, RouteFault, WireFault};
+use crate::compatibility::StrictFault;
 use http::StatusCode;
 use model::{
     AccessFault, BearerFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, QueryFault,
@@ -43,9 +44,14 @@ pub(crate) fn wire(fault: &NosqlFault) -> (StatusCode, u32, &'static str) {
         | NosqlFault::Query(
             NosqlQueryFault::Text(_)
             | NosqlQueryFault::CrossPartitionDisabled
-            | NosqlQueryFault::Unmergeable(_)
-            | NosqlQueryFault::FeaturesMissing { .. },
+            | NosqlQueryFault::Unmergeable(_),
+        )
+        | NosqlFault::Strict(
+            StrictFault::Version { .. } | StrictFault::DistanceDirection | StrictFault::CompositeIndex,
         ) => (StatusCode::BAD_REQUEST, 0),
+        // Makes a client ask for a plan and merge, if it can.
+        NosqlFault::Strict(StrictFault::NeedsMerge { .. })
+        | NosqlFault::Query(NosqlQueryFault::FeaturesMissing { .. }) => (StatusCode::BAD_REQUEST, 1004),
     };
     (status, substatus, code_text(status))
 }

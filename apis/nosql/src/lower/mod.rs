@@ -34,6 +34,15 @@ pub(crate) struct QueryText {
     resume: Option<ResumePoint>,
 }
 
+/// A query as written and as it is executed.
+#[derive(Debug)]
+pub(crate) struct LoweredQuery {
+    /// The syntax tree, without a resume position.
+    pub(crate) tree: Arc<sql::ast::Query>,
+    /// The plan.
+    pub(crate) query: Arc<Query>,
+}
+
 impl QueryText {
     /// Parses the body: an object with `query` and `parameters`, or the bare text that old clients send.
     pub(crate) fn read(headers: &HeaderMap, body: &[u8]) -> Result<QueryText, WireFault> {
@@ -56,16 +65,22 @@ impl QueryText {
         Ok(QueryText { text: text.to_owned(), parameters, resume })
     }
 
+    /// The same query for a plan: clients ask for plans before parameters have values.
+    pub(crate) fn without_values(self) -> QueryText {
+        QueryText { parameters: self.parameters.or_undefined(), ..self }
+    }
+
     /// Lowers the query, starting at its resume position.
-    pub(crate) fn lower(&self, texts: &TextCache) -> Result<Arc<Query>, NosqlFault> {
+    pub(crate) fn lower(&self, texts: &TextCache) -> Result<LoweredQuery, NosqlFault> {
         let (tree, whole) = self.tree_and_query(texts)?;
         let Some(point) = &self.resume else {
-            return Ok(Arc::new(whole));
+            return Ok(LoweredQuery { tree, query: Arc::new(whole) });
         };
         let resumed = resumed(&tree, point).ok_or_else(|| {
             bad("\"resumeFilter\" needs an ORDER BY with as many keys as it has values, none an array or object")
         })?;
-        Ok(Arc::new(sql::lower(&resumed, &self.parameters).map_err(NosqlQueryFault::Text)?))
+        let query = sql::lower(&resumed, &self.parameters).map_err(NosqlQueryFault::Text)?;
+        Ok(LoweredQuery { tree, query: Arc::new(query) })
     }
 
     /// The syntax tree and the plan.
@@ -133,7 +148,7 @@ mod tests {
     #[test]
     fn parameters_are_bound_by_name() {
         let query = read(r#"{"query":"SELECT VALUE @a","parameters":[{"name":"@a","value":7}]}"#).unwrap();
-        assert_eq!(query.lower(&TextCache::new()).unwrap().to_string(), "select value 7");
+        assert_eq!(query.lower(&TextCache::new()).unwrap().query.to_string(), "select value 7");
         assert!(read(r#"{"query":"SELECT VALUE 1","parameters":null}"#).is_ok());
     }
 
@@ -166,7 +181,7 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(&names::CONTENT_TYPE, HeaderValue::from_static("application/sql"));
         let query = QueryText::read(&headers, b"SELECT VALUE 1").unwrap();
-        assert_eq!(query.lower(&TextCache::new()).unwrap().to_string(), "select value 1");
+        assert_eq!(query.lower(&TextCache::new()).unwrap().query.to_string(), "select value 1");
         assert!(QueryText::read(&headers, b"\xFF").is_err());
     }
 

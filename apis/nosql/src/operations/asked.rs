@@ -35,7 +35,7 @@ impl Call<'_> {
         if self.parts.method != Method::POST {
             return Ok(Asked { page, query: None });
         }
-        let query = self.query().await?;
+        let query = self.query().await?.query;
         Ok(Asked { page, query: Some(query) })
     }
 }

@@ -64,7 +64,7 @@ mod steps;
 pub(crate) use sender::check_sender;
 
 use crate::faults::{NosqlFault, Refusal, WireFault};
-use crate::lower::{QueryText, TextCache};
+use crate::lower::{LoweredQuery, QueryText, TextCache};
 use crate::route::{ContainerPath, Operation};
 use crate::service::{ConnectionInfo, NosqlOptions};
 use crate::wire::links::ContainerLinks;
@@ -78,7 +78,6 @@ use engine::{
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use model::{AccessFault, Charge, Etag, Fault, MissingFault};
-use plan::query::Query;
 use serde_json::Value as Json;
 use std::sync::Arc;
 
@@ -200,7 +199,7 @@ impl Call<'_> {
     }
 
     /// The query in the body. A long text is parsed on the query threads.
-    async fn query(&self) -> Result<Arc<Query>, NosqlFault> {
+    async fn query(&self) -> Result<LoweredQuery, NosqlFault> {
         if self.body.len() <= LARGE_TEXT_BYTES {
             return QueryText::read(self.headers(), &self.body)?.lower(self.texts);
         }

@@ -1,11 +1,13 @@
 //! `POST …/docs` as a query: a page of rows from a key, a range or the whole container.
 //!
-//! All merging across partitions is done here, so clients that query without a plan get the final rows. Clients that
-//! merge themselves query range after range, in the forms of `query_plan`.
+//! In relaxed mode the server merges the rows of all partitions. In strict mode it refuses a query over all of them that
+//! needs a merge, with the plan by which clients merge themselves: they query range after range, in the forms of
+//! `query_plan`.
 
-use super::{Call, scope};
+use super::{Call, query_plan, scope};
+use crate::compatibility::{self, AskedQuery, StrictFault, Verdict, verdict};
 use crate::faults::{NosqlFault, NosqlQueryFault, Refusal};
-use crate::lower::advice;
+use crate::lower::{LoweredQuery, advice};
 use crate::route::ContainerPath;
 use crate::wire::index_metrics::IndexMetricsForm;
 use crate::wire::reply::Reply;
@@ -16,7 +18,7 @@ use http::{HeaderValue, StatusCode};
 use model::Charge;
 use plan::query::Query;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What clients need to know to resume after a row: rows with equal sort values are ordered by document number,
 /// descending if the order is descending.
@@ -29,17 +31,35 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let index_metrics = IndexMetricsForm::asked(call.headers())?;
     let wants_advice = headers::flag(call.headers(), &names::POPULATE_QUERY_ADVICE)?;
     let session = headers::session(call.headers())?;
-    let query = call.query().await?;
-    let scope = scope_of(call, &container, &query).await?;
+    let mode = compatibility::mode(call.headers(), call.options.compatibility)?;
+    let begun = wants_metrics.then(Instant::now);
+    let elapsed = |begun: Option<Instant>| begun.map_or(Duration::ZERO, |begun| begun.elapsed());
+    let LoweredQuery { tree, query } = call.query().await?;
+    let compile = elapsed(begun);
+    let (scope, is_addressed) = scope_of(call, &container, &query).await?;
     let pass = call.engine.access().query_documents(&call.principal, &container, scope)?;
+    let is_explained = headers::flag(call.headers(), &names::EXPLAIN)?;
+    let verdict = match is_explained {
+        true => Verdict::Answer,
+        false => {
+            let composites = &container.definition().policies.indexing.composite;
+            verdict(mode, AskedQuery { tree: &tree, query: &query, composites, is_addressed })?
+        }
+    };
+    let ends_at_ranges = match verdict {
+        Verdict::Answer => false,
+        Verdict::AnswerByRange => true,
+        Verdict::RefuseWithPlan => return Err(needs_merge(call, container, tree, query).await?.into()),
+    };
     let request = QueryRequest {
         query,
         items_max: page.items_max,
+        ends_at_ranges,
         continuation: page.continuation.map(continuation::token).transpose()?,
         session,
         text_bytes: call.body.len(),
     };
-    if headers::flag(call.headers(), &names::EXPLAIN)? {
+    if is_explained {
         let text = Box::pin(call.engine.explain(pass, &request)).await?;
         let body = serde_json::json!({ "explain": text }).to_string().into_bytes();
         return Ok(Reply::json(StatusCode::OK, Charge::MINIMUM, body));
@@ -49,11 +69,13 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
         None => None,
     };
     let page = call.engine.query(pass, &request).await?;
+    let begun = wants_metrics.then(Instant::now);
     let mut reply = Reply::json(StatusCode::OK, page.charge, body(&container, &page.rows));
+    let write = elapsed(begun);
     reply.number(&names::ITEM_COUNT, page.rows.len());
     reply.fixed(&names::QUERY_EXECUTION_INFO, const { HeaderValue::from_static(EXECUTION_INFO) });
     if wants_metrics {
-        reply.text(&names::QUERY_METRICS, metrics(&page.metrics));
+        reply.text(&names::QUERY_METRICS, metrics(&page.metrics, ApiTimes { compile, write }));
     }
     if let Some(indexes) = indexes {
         reply.text(&names::INDEX_UTILIZATION, indexes);
@@ -72,29 +94,42 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     Ok(reply)
 }
 
-/// Where the query runs: as the headers say, otherwise in the one key that its filter pins, otherwise everywhere.
+/// The refusal with the plan by which a client merges ranges.
+async fn needs_merge(
+    call: &Call<'_>,
+    container: Arc<Container>,
+    tree: Arc<sql::ast::Query>,
+    query: Arc<Query>,
+) -> Result<StrictFault, NosqlFault> {
+    let plan = move || query_plan::document(&container, &Scope::Container, &tree, &query);
+    let (plan, _) = call.compute(plan).await?;
+    Ok(StrictFault::NeedsMerge { plan })
+}
+
+/// Where the query runs: as the headers say, otherwise in the one key that its filter pins, otherwise everywhere. Also
+/// whether that is a key or a range: the documents of any other scope may be in several ranges.
 async fn scope_of(
     call: &Call<'_>,
     container: &Arc<Container>,
     query: &Arc<Query>,
-) -> Result<Scope, NosqlFault> {
+) -> Result<(Scope, bool), NosqlFault> {
     if let Some(scope) = scope::of_headers(call, container)? {
-        return Ok(scope);
+        return Ok((scope, true));
     }
     let pinned = {
         let (query, container) = (Arc::clone(query), Arc::clone(container));
         call.compute(move || Ok(pinned_keys(&query, &container.definition().partition_key))).await?
     };
-    if let Some([key]) = pinned.as_deref() {
-        return Ok(Scope::Key(key.clone()));
-    }
     let definition = &container.definition().partition_key;
+    if let Some([key]) = pinned.as_deref() {
+        return Ok((Scope::Key(key.clone()), definition.is_complete(key)));
+    }
     let is_everywhere = headers::flag(call.headers(), &names::ENABLE_CROSS_PARTITION)?;
     // Containers of old clients have one key, and those clients know no other.
     if !is_everywhere && !definition.is_system_key() {
         return Err(NosqlQueryFault::CrossPartitionDisabled.into());
     }
-    Ok(Scope::Container)
+    Ok((Scope::Container, definition.is_system_key()))
 }
 
 fn body(container: &Container, rows: &[QueryRow]) -> Vec<u8> {
@@ -122,30 +157,47 @@ fn body(container: &Container, rows: &[QueryRow]) -> Vec<u8> {
     body
 }
 
+/// Times around the execution of a query, for its metrics.
+#[derive(Clone, Copy, Debug, Default)]
+struct ApiTimes {
+    /// Parsing and lowering the text.
+    compile: Duration,
+    /// Writing the rows.
+    write: Duration,
+}
+
 /// `name=number` pairs separated by `;` without one at the end, which clients could not parse.
-fn metrics(metrics: &QueryMetrics) -> String {
-    let ms = |time: Duration| format!("{:.2}", time.as_secs_f64() * 1000.0);
+///
+/// Clients subtract lookup, load and write from the execution of the virtual machine, and expect the rest and the time
+/// to compile to be positive: they are at least 0.01 ms.
+fn metrics(metrics: &QueryMetrics, times: ApiTimes) -> String {
+    let hundredths = |time: Duration| u64::try_from(time.as_micros().div_ceil(10)).unwrap_or(u64::MAX / 16);
+    let [lookup, load, write] = [metrics.index_time, metrics.read_time, times.write].map(hundredths);
+    let machine = lookup + load + write + hundredths(metrics.evaluation_time).max(1);
+    let compile = hundredths(times.compile).max(1);
+    let total = hundredths(metrics.total_time + times.compile + times.write).max(machine + compile);
+    let ms = |hundredths: u64| format!("{}.{:02}", hundredths / 100, hundredths % 100);
     let ratio = match metrics.documents_read {
         0 => 1.0,
         read => metrics.rows.min(read) as f64 / read as f64,
     };
     let none = || "0.00".to_owned();
     let pairs = [
-        ("totalExecutionTimeInMs", ms(metrics.total_time)),
-        ("queryCompileTimeInMs", none()),
+        ("totalExecutionTimeInMs", ms(total)),
+        ("queryCompileTimeInMs", ms(compile)),
         ("queryLogicalPlanBuildTimeInMs", none()),
         ("queryPhysicalPlanBuildTimeInMs", none()),
         ("queryOptimizationTimeInMs", none()),
-        ("VMExecutionTimeInMs", ms(metrics.evaluation_time)),
-        ("indexLookupTimeInMs", ms(metrics.index_time)),
-        ("documentLoadTimeInMs", ms(metrics.read_time)),
+        ("VMExecutionTimeInMs", ms(machine)),
+        ("indexLookupTimeInMs", ms(lookup)),
+        ("documentLoadTimeInMs", ms(load)),
         ("systemFunctionExecuteTimeInMs", none()),
         ("userFunctionExecuteTimeInMs", none()),
         ("retrievedDocumentCount", metrics.documents_read.to_string()),
         ("retrievedDocumentSize", metrics.bytes_read.to_string()),
         ("outputDocumentCount", metrics.rows.to_string()),
         ("outputDocumentSize", metrics.bytes.to_string()),
-        ("writeOutputTimeInMs", none()),
+        ("writeOutputTimeInMs", ms(write)),
         ("indexUtilizationRatio", format!("{ratio:.2}")),
     ];
     pairs.map(|(name, number)| format!("{name}={number}")).join(";")
@@ -163,12 +215,39 @@ mod tests {
             total_time: Duration::from_micros(1234),
             ..QueryMetrics::default()
         };
-        let text = metrics(&measured);
+        let text = metrics(&measured, ApiTimes::default());
         for pair in text.split(';') {
             let (_, number) = pair.split_once('=').unwrap();
             number.parse::<f64>().unwrap();
         }
-        assert!(text.starts_with("totalExecutionTimeInMs=1.23;"));
+        assert!(text.starts_with("totalExecutionTimeInMs=1.24;"));
         assert!(text.ends_with(";indexUtilizationRatio=0.25"));
+    }
+
+    #[test]
+    fn the_parts_of_a_time_are_never_more_than_the_whole() {
+        let micros = Duration::from_micros;
+        for (lookup, load, evaluation, compile, write) in
+            [(0, 0, 0, 0, 0), (110, 14, 3, 0, 1), (1, 1, 1, 1, 1), (15, 25, 35, 45, 55)]
+        {
+            let measured = QueryMetrics {
+                index_time: micros(lookup),
+                read_time: micros(load),
+                evaluation_time: micros(evaluation),
+                total_time: micros(lookup + load + evaluation),
+                ..QueryMetrics::default()
+            };
+            let text = metrics(&measured, ApiTimes { compile: micros(compile), write: micros(write) });
+            let hundredths = |name: &str| {
+                let pair = text.split(';').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+                pair.unwrap().replace('.', "").parse::<u64>().unwrap()
+            };
+            let inner =
+                ["indexLookupTimeInMs", "documentLoadTimeInMs", "writeOutputTimeInMs"].map(hundredths);
+            let machine = hundredths("VMExecutionTimeInMs");
+            assert!(machine > inner.iter().sum(), "{text}");
+            let compile = hundredths("queryCompileTimeInMs");
+            assert!(compile > 0 && hundredths("totalExecutionTimeInMs") >= machine + compile, "{text}");
+        }
     }
 }

@@ -25,7 +25,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let (headers, body) = (call.headers().clone(), call.body.clone());
     let (texts, sought) = (Arc::clone(call.texts), Arc::clone(&container));
     let plan = move || {
-        let (tree, query) = QueryText::read(&headers, &body)?.tree_and_query(&texts)?;
+        let (tree, query) = QueryText::read(&headers, &body)?.without_values().tree_and_query(&texts)?;
         document(&sought, &scope, &tree, &query)
     };
     let (document, needed) = call.compute(plan).await?;

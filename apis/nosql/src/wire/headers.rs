@@ -93,15 +93,16 @@ pub(crate) fn if_none_match(etag: &str) -> Condition {
     if etag == "*" { Condition::IfAbsent } else { Condition::IfNoneMatch(etag.to_owned()) }
 }
 
-/// Maximum items of a page: `-1` means the default, and a value above our limit is reduced silently.
+/// Maximum items of a page: `-1` means the default, and a value above our limit is reduced silently. `0` also means the
+/// default: a client sends it for `TOP 0`.
 pub(crate) fn page_items(headers: &HeaderMap) -> Result<usize, WireFault> {
     let Some(text) = text(headers, &names::MAX_ITEM_COUNT)? else {
         return Ok(PAGE_ITEMS_DEFAULT);
     };
     match text.parse::<i32>() {
-        Ok(-1) => Ok(PAGE_ITEMS_DEFAULT),
+        Ok(-1 | 0) => Ok(PAGE_ITEMS_DEFAULT),
         Ok(count @ 1..) => Ok(usize::try_from(count).unwrap_or(PAGE_ITEMS_MAX).min(PAGE_ITEMS_MAX)),
-        Ok(_) | Err(_) => Err(bad(&names::MAX_ITEM_COUNT, text, "it must be -1 or a positive number")),
+        Ok(_) | Err(_) => Err(bad(&names::MAX_ITEM_COUNT, text, "it must be -1, 0 or a positive number")),
     }
 }
 
@@ -215,10 +216,11 @@ mod tests {
     fn page_sizes_are_bounded() {
         let items = |text: &str| page_items(&with(&names::MAX_ITEM_COUNT, text.as_bytes()));
         assert_eq!(items("-1"), Ok(PAGE_ITEMS_DEFAULT));
+        assert_eq!(items("0"), Ok(PAGE_ITEMS_DEFAULT));
         assert_eq!(items("1"), Ok(1));
         assert_eq!(items("1000"), Ok(PAGE_ITEMS_MAX));
         assert_eq!(items("2147483647"), Ok(PAGE_ITEMS_MAX));
-        for text in ["0", "-2", "x", "1.5", "99999999999"] {
+        for text in ["-2", "x", "1.5", "99999999999"] {
             assert!(items(text).is_err(), "{text}");
         }
     }

@@ -26,6 +26,8 @@ names! {
     BATCH_CONTINUE_ON_ERROR = "x-ms-cosmos-batch-continue-on-error";
     /// Who may cache an answer.
     CACHE_CONTROL = "cache-control";
+    /// The compatibility mode of this request, an extension of ours.
+    COMPATIBILITY = "x-perihelion-compatibility";
     /// Whether the connection is kept open.
     CONNECTION = "connection";
     /// The consistency level that a client requests.
@@ -146,7 +148,7 @@ names! {
     SUBSTATUS = "x-ms-substatus";
     /// The features of a client for merging the answers of ranges.
     SUPPORTED_FEATURES = "x-ms-cosmos-supported-query-features";
-    /// The version of the protocol that the client speaks.
+    /// The version of the protocol that a client uses.
     VERSION = "x-ms-version";
     /// The date that was signed.
     X_MS_DATE = "x-ms-date";

@@ -13,6 +13,7 @@ fn query(text: &str) -> Call {
     Call::post(DOCS)
         .header("content-type", "application/query+json")
         .header("x-ms-documentdb-query-enablecrosspartition", "True")
+        .header("x-perihelion-compatibility", "relaxed")
         .json(&json!({ "query": text }))
 }
 

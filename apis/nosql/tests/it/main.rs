@@ -8,6 +8,7 @@ mod bad_requests;
 mod batches;
 mod catalog;
 mod client;
+mod compatibility;
 mod cors;
 mod documents;
 mod feeds;

@@ -1,4 +1,5 @@
-//! Queries on documents: where they run, the form of their pages, what is refused.
+//! Queries on documents: where they run, the form of their pages, what is refused. The server merges ranges, as in
+//! relaxed mode; `compatibility` tests the other one.
 
 use crate::client::{Answer, Call, Client, DOCS, container};
 use serde_json::{Value as Json, json};
@@ -12,6 +13,7 @@ fn query_with(body: &Json) -> Call {
         .header("content-type", "application/query+json")
         .header("x-ms-documentdb-isquery", "True")
         .header("x-ms-documentdb-query-enablecrosspartition", "True")
+        .header("x-perihelion-compatibility", "relaxed")
         .json(body)
 }
 
@@ -193,6 +195,7 @@ async fn hierarchical_keys_and_their_beginnings() {
     let ask = |text: &str| {
         Call::post("/dbs/d/colls/h/docs")
             .header("content-type", "application/query+json")
+            .header("x-perihelion-compatibility", "relaxed")
             .json(&json!({ "query": text }))
     };
     let all = "SELECT VALUE c.n FROM c ORDER BY c.n";
@@ -217,6 +220,59 @@ async fn measurements_are_given_to_those_who_ask() {
     let answer = client.send(call).await;
     let metrics = answer.header("x-ms-documentdb-query-metrics").unwrap();
     assert!(metrics.contains("outputDocumentCount=3;") && !metrics.ends_with(';'), "{metrics}");
+}
+
+#[tokio::test]
+async fn a_page_reads_hardly_more_documents_than_it_returns() {
+    let client = filled().await;
+    let key = json!(["k1"]);
+    for (text, rows_expected, read_max) in
+        [("SELECT TOP 3 * FROM c", 3, 4), ("SELECT TOP 2 * FROM c WHERE c.n > 0", 2, 3)]
+    {
+        let call = query(text).key(&key).header("x-ms-documentdb-populatequerymetrics", "True");
+        let answer = client.send(call).await;
+        assert_eq!(rows(&answer).len(), rows_expected);
+        let metrics = answer.header("x-ms-documentdb-query-metrics").unwrap();
+        let read = metrics.split(';').find_map(|pair| pair.strip_prefix("retrievedDocumentCount=")).unwrap();
+        assert!(read.parse::<usize>().unwrap() <= read_max, "{text}: {metrics}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_of_no_rows_is_empty() {
+    let client = filled().await;
+    let none = query("SELECT TOP 0 * FROM c").header("x-ms-max-item-count", "0");
+    let answer = client.send(none).await;
+    assert!(rows(&answer).is_empty());
+    assert_eq!(answer.header("x-ms-continuation"), None);
+    // The size of other pages is left to the server.
+    let all = query("SELECT * FROM c").header("x-ms-max-item-count", "0");
+    assert_eq!(rows(&client.send(all).await).len(), 20);
+}
+
+#[tokio::test]
+async fn the_last_row_of_an_order_has_no_continuation() {
+    let client = filled().await;
+    let pages = async |call: Call, size: usize| {
+        let call = call.header("x-ms-max-item-count", size.to_string());
+        let (mut next, mut sizes) = (call.clone(), Vec::new());
+        loop {
+            let answer = client.send(next).await;
+            sizes.push(rows(&answer).len());
+            let Some(continuation) = answer.header("x-ms-continuation") else { return sizes };
+            next = call.clone().header("x-ms-continuation", continuation);
+        }
+    };
+    for text in ["SELECT * FROM c ORDER BY c.n", "SELECT * FROM c ORDER BY c.absent DESC"] {
+        assert_eq!(pages(query(text), 2).await, [2; 10], "{text}");
+        assert_eq!(pages(query(text), 20).await, [20], "{text}");
+        assert_eq!(pages(query(text).key(&json!(["k1"])), 2).await, [2, 2], "{text} in a key");
+        for range in ["0", "1", "2"] {
+            let call = query(text).header("x-ms-documentdb-partitionkeyrangeid", range);
+            let count = pages(call.clone(), 100).await[0];
+            assert_eq!(pages(call.clone(), 1).await, vec![1; count.max(1)], "{text} in range {range}");
+        }
+    }
 }
 
 /// What a client that merges ranges sends to resume after the rows that it has returned.

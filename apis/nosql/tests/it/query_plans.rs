@@ -80,7 +80,6 @@ async fn ranges_are_those_of_the_keys_that_the_filter_names() {
     let call = plan_of(DOCS, &json!({ "query": "SELECT * FROM c ORDER BY c.x" })).key(&json!(["a"]));
     let with_key = client.send(call).await.json();
     assert_eq!(with_key["queryRanges"], json!([point(a)]));
-    assert_eq!(with_key["queryInfo"]["rewrittenQuery"], "");
 }
 
 #[tokio::test]
@@ -137,7 +136,7 @@ async fn a_client_that_lacks_a_feature_is_told_which() {
         ("SELECT COUNT(1) AS n, COUNTIF(c.x) AS m FROM c", "NonValueAggregate, MultipleAggregates, CountIf"),
     ] {
         let answer = client.send(ask(few, text)).await;
-        assert_eq!(answer.code(), (400, 0), "{text}");
+        assert_eq!(answer.code(), (400, 1004), "{text}");
         assert!(answer.message().contains(named), "{answer:?}");
     }
     // A query that can be sent unchanged needs no features.
@@ -145,6 +144,40 @@ async fn a_client_that_lacks_a_feature_is_told_which() {
         .header("x-ms-cosmos-is-query-plan-request", "True")
         .json(&json!({ "query": "SELECT * FROM c" }));
     assert_eq!(client.send(none).await.code(), (200, 0));
+}
+
+#[tokio::test]
+async fn an_order_is_part_of_the_plan_also_for_one_key() {
+    let client = Client::with_container().await;
+    let text = "SELECT TOP 3 * FROM c WHERE c.pk = 'x' ORDER BY c.n DESC";
+    let by_header =
+        plan_of(DOCS, &json!({ "query": text.replace("WHERE c.pk = 'x' ", "") })).key(&json!(["x"]));
+    for plan in [plan(&client, text).await, client.send(by_header).await.json()] {
+        assert_eq!(
+            (&plan["queryInfo"]["orderBy"], &plan["queryInfo"]["top"]),
+            (&json!(["Descending"]), &json!(3))
+        );
+        assert!(plan["queryInfo"]["rewrittenQuery"].as_str().unwrap().contains("orderByItems"));
+        assert_eq!(plan["queryRanges"].as_array().unwrap().len(), 1);
+        assert_eq!(plan["queryRanges"][0]["isMaxInclusive"], true);
+    }
+}
+
+#[tokio::test]
+async fn a_plan_needs_no_values_of_parameters() {
+    let client = Client::with_container().await;
+    let found = plan(&client, "SELECT * FROM c WHERE c.pk = @pk AND c.n > @n ORDER BY c.n").await;
+    assert_eq!(found["queryInfo"]["orderBy"], json!(["Ascending"]));
+    assert!(found["queryInfo"]["rewrittenQuery"].as_str().unwrap().contains("@pk"));
+    // An unknown key may be in any range.
+    assert_eq!(found["queryRanges"], full_range());
+    let executed = Call::post(DOCS)
+        .header("x-ms-documentdb-isquery", "True")
+        .header("x-ms-documentdb-query-enablecrosspartition", "True")
+        .json(&json!({ "query": "SELECT * FROM c WHERE c.pk = @pk" }));
+    assert_eq!(client.send(executed).await.code(), (400, 0));
+    let count = client.send(plan_of(DOCS, &json!({ "query": "SELECT TOP @n * FROM c" }))).await;
+    assert_eq!(count.code(), (400, 0));
 }
 
 #[tokio::test]
@@ -182,10 +215,11 @@ async fn clients_that_join_by_themselves_fuse_ranks_too() {
     assert_eq!(hybrid["componentWeights"], json!([2.0, 1.0]));
     assert_eq!((&hybrid["skip"], &hybrid["take"]), (&json!(null), &json!(10)));
     assert_eq!(hybrid["requiresGlobalStatistics"], true);
-    assert_eq!(client.send(plan_of(DOCS, &body)).await.code(), (400, 0));
+    assert_eq!(client.send(plan_of(DOCS, &body)).await.code(), (400, 1004));
     // For a client that queries without a plan the ranks are fused here.
     let plain = Call::post(DOCS)
         .header("x-ms-documentdb-isquery", "True")
+        .header("x-perihelion-compatibility", "relaxed")
         .header("x-ms-documentdb-query-enablecrosspartition", "True");
     assert_eq!(client.send(plain.json(&body)).await.code(), (200, 0));
 }

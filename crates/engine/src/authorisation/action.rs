@@ -45,7 +45,7 @@ pub enum Action {
 
 impl Action {
     /// Whether it changes nothing.
-    pub fn is_read(self) -> bool {
+    pub(crate) fn is_read(self) -> bool {
         match self {
             Action::ReadAccount
             | Action::ReadMetadata
@@ -86,7 +86,7 @@ impl Action {
     }
 
     /// The action as text, for a refusal.
-    pub fn describe(self) -> &'static str {
+    pub(crate) fn describe(self) -> &'static str {
         match self {
             Action::ReadAccount => "reading the account",
             Action::ReadMetadata => "reading databases, containers and their settings",

@@ -38,7 +38,7 @@ impl KeyName {
     }
 
     /// Whether such a key can only read.
-    pub fn is_read_only(self) -> bool {
+    pub(crate) fn is_read_only(self) -> bool {
         match self {
             KeyName::Primary | KeyName::Secondary => false,
             KeyName::PrimaryReadOnly | KeyName::SecondaryReadOnly => true,

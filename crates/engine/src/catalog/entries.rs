@@ -417,7 +417,7 @@ impl Offer {
     }
 
     /// Its number, never reused.
-    pub fn number(&self) -> OfferNumber {
+    pub(crate) fn number(&self) -> OfferNumber {
         self.number
     }
 

@@ -24,8 +24,14 @@ pub(crate) fn request(
     continuation: Option<String>,
 ) -> (Scope, QueryRequest) {
     let query = sql::lower(&sql::parse(sql).unwrap(), &sql::Parameters::none()).unwrap();
-    let request =
-        QueryRequest { query: Arc::new(query), items_max, continuation, session: Vec::new(), text_bytes: 0 };
+    let request = QueryRequest {
+        query: Arc::new(query),
+        items_max,
+        ends_at_ranges: false,
+        continuation,
+        session: Vec::new(),
+        text_bytes: 0,
+    };
     (scope, request)
 }
 

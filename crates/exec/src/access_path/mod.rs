@@ -33,7 +33,7 @@ mod values;
 pub(crate) use choose::{
     Covering, Ordering, all, by_number, choose, comes_by_number, goal, in_order, is_scan_cheaper,
 };
-pub(crate) use numbers::NumberWalk;
+pub(crate) use numbers::{NumberWalk, first_chunk};
 pub(crate) use ordered::{Codes, OrderedRequest, OrderedWalk};
 pub use path::PathKind;
 pub(crate) use path::{AccessPath, Use, Way};
@@ -78,7 +78,7 @@ impl DocumentWalk {
         };
         metrics.index_time += begun.elapsed();
         if let Some(documents) = documents {
-            let walk = NumberWalk::over_lookup(open, documents, 0, usize::MAX);
+            let walk = NumberWalk::over_lookup(open, documents, 0, first_chunk(usize::MAX, false));
             return Ok(DocumentWalk::Numbers(Box::new(walk)));
         }
         Ok(DocumentWalk::Records(RecordWalk::new(open)))

@@ -15,7 +15,7 @@ use crate::found::QueryMetrics;
 use crate::program::RemainingCheck;
 use crate::task::OpenPart;
 
-/// Minimum and maximum number of document numbers in a chunk.
+/// Minimum and maximum number of document numbers in a chunk, unless every document gives a row.
 const CHUNK_ROWS_MIN: usize = 16;
 const CHUNK_ROWS_MAX: usize = 512;
 /// Bytes of documents after which a chunk ends.
@@ -56,8 +56,8 @@ impl LookupDocuments {
 }
 
 impl NumberWalk {
-    /// A walk over all documents of a part, starting at `first`; `wanted` rows are sufficient.
-    pub(crate) fn over_all(open: Arc<OpenPart>, first: u64, wanted: usize) -> NumberWalk {
+    /// A walk over all documents of a part, starting at `first`, with a first chunk of [`first_chunk`].
+    pub(crate) fn over_all(open: Arc<OpenPart>, first: u64, chunk_rows: usize) -> NumberWalk {
         let mut stretches: Vec<_> = open
             .part
             .ordinals()
@@ -70,7 +70,7 @@ impl NumberWalk {
             .collect();
         stretches.sort_unstable();
         let numbers = Numbers::Stretches(stretches.into());
-        NumberWalk { open, numbers, chunk_rows: first_chunk(wanted) }
+        NumberWalk { open, numbers, chunk_rows }
     }
 
     /// A walk over the documents of a lookup, starting at `first`.
@@ -78,9 +78,8 @@ impl NumberWalk {
         open: Arc<OpenPart>,
         documents: Box<LookupDocuments>,
         first: u64,
-        wanted: usize,
+        chunk_rows: usize,
     ) -> NumberWalk {
-        let chunk_rows = first_chunk(wanted);
         let first = DocumentNumber::from_raw(first);
         let next = first.map(|first| documents.next_numbers(first, chunk_rows)).unwrap_or_default();
         NumberWalk { open, numbers: Numbers::Lookup(documents, next), chunk_rows }
@@ -157,8 +156,11 @@ impl NumberWalk {
     }
 }
 
-fn first_chunk(wanted: usize) -> usize {
-    wanted.saturating_add(1).clamp(CHUNK_ROWS_MIN, CHUNK_ROWS_MAX)
+/// Documents of the first chunk if `wanted` rows are sufficient: one more shows whether there are others. Some may give
+/// no row, so a small chunk is enlarged, unless each gives one.
+pub(crate) fn first_chunk(wanted: usize, each_gives_a_row: bool) -> usize {
+    let chunk_rows_min = if each_gives_a_row { 1 } else { CHUNK_ROWS_MIN };
+    wanted.saturating_add(1).clamp(chunk_rows_min, CHUNK_ROWS_MAX)
 }
 
 /// Fetches documents by number until the byte limit is reached; returns how many numbers were processed.

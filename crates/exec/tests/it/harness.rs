@@ -348,6 +348,7 @@ impl Harness {
             program,
             items_max,
             bytes_max: self.bytes_max,
+            ends_at_ranges: false,
             resume,
             bounds,
             memory: Arc::clone(&self.memory),

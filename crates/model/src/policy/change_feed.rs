@@ -15,7 +15,7 @@ impl ChangeFeedPolicy {
     pub const RETENTION_MINUTES_MAX: u32 = 366 * 24 * 60;
 
     /// Refuses a retention that is too long.
-    pub fn check(self) -> Result<(), RequestFault> {
+    pub(crate) fn check(self) -> Result<(), RequestFault> {
         let bounds = 0..=ChangeFeedPolicy::RETENTION_MINUTES_MAX;
         within(DefinitionPart::ChangeFeed, DefinitionNumber::RetentionMinutes, self.retention_minutes, bounds)
     }

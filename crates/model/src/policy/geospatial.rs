@@ -14,7 +14,7 @@ pub enum GeospatialType {
 
 impl GeospatialType {
     /// All types.
-    pub const ALL: [GeospatialType; 2] = [GeospatialType::Geography, GeospatialType::Geometry];
+    pub(crate) const ALL: [GeospatialType; 2] = [GeospatialType::Geography, GeospatialType::Geometry];
 
     pub(super) fn encode(self, out: &mut Encoder) {
         out.byte(self.tag());

@@ -77,13 +77,8 @@ impl PolicyPath {
         }
     }
 
-    /// Whether this is `/*`, the whole document.
-    pub fn is_root(&self) -> bool {
-        self.segments.is_empty()
-    }
-
     /// Whether both paths are the same, independent of quoting.
-    pub fn is_same_place(&self, other: &PolicyPath) -> bool {
+    pub(crate) fn is_same_place(&self, other: &PolicyPath) -> bool {
         self.place() == other.place()
     }
 

@@ -60,7 +60,7 @@ pub struct Policies {
 
 impl Policies {
     /// Checks each policy, and the dependencies between them.
-    pub fn check(&self, partition_key: &PartitionKeyDefinition) -> Result<(), RequestFault> {
+    pub(crate) fn check(&self, partition_key: &PartitionKeyDefinition) -> Result<(), RequestFault> {
         self.indexing.check()?;
         self.conflicts.check()?;
         self.change_feed.map_or(Ok(()), ChangeFeedPolicy::check)?;

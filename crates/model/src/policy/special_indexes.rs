@@ -328,7 +328,7 @@ impl BoundingBox {
 
 impl VectorIndexKind {
     /// All kinds.
-    pub const ALL: [VectorIndexKind; 3] =
+    pub(crate) const ALL: [VectorIndexKind; 3] =
         [VectorIndexKind::Flat, VectorIndexKind::QuantizedFlat, VectorIndexKind::DiskAnn];
 
     fn tag(self) -> u8 {

@@ -22,7 +22,7 @@ pub struct UniqueKey {
 
 impl UniqueKeyPolicy {
     /// Refuses too many constraints, and constraints with too few or too many paths.
-    pub fn check(&self) -> Result<(), RequestFault> {
+    pub(crate) fn check(&self) -> Result<(), RequestFault> {
         UniqueKeyPolicy::check_count(self.keys.len())?;
         self.keys.iter().try_for_each(|key| UniqueKey::check_count(key.paths.len()))
     }

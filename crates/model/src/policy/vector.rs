@@ -123,7 +123,7 @@ impl VectorEmbedding {
 
 impl VectorDataType {
     /// All types.
-    pub const ALL: [VectorDataType; 4] =
+    pub(crate) const ALL: [VectorDataType; 4] =
         [VectorDataType::Float32, VectorDataType::Float16, VectorDataType::Int8, VectorDataType::Uint8];
 
     fn tag(self) -> u8 {
@@ -138,7 +138,7 @@ impl VectorDataType {
 
 impl DistanceFunction {
     /// All functions.
-    pub const ALL: [DistanceFunction; 3] =
+    pub(crate) const ALL: [DistanceFunction; 3] =
         [DistanceFunction::Cosine, DistanceFunction::DotProduct, DistanceFunction::Euclidean];
 
     fn tag(self) -> u8 {

@@ -15,7 +15,7 @@ pub enum PermissionMode {
 
 impl PermissionMode {
     /// All modes.
-    pub const EACH: [PermissionMode; 2] = [PermissionMode::Read, PermissionMode::All];
+    pub(crate) const EACH: [PermissionMode; 2] = [PermissionMode::Read, PermissionMode::All];
 }
 
 /// A permission, checked as far as it can be without the catalog.

@@ -52,7 +52,7 @@ pub enum TriggerTime {
 
 impl TriggerTime {
     /// All times.
-    pub const EACH: [TriggerTime; 2] = [TriggerTime::Pre, TriggerTime::Post];
+    pub(crate) const EACH: [TriggerTime; 2] = [TriggerTime::Pre, TriggerTime::Post];
 }
 
 /// The writes that a trigger applies to.
@@ -74,7 +74,7 @@ pub enum TriggerOperation {
 
 impl TriggerOperation {
     /// All operations.
-    pub const EACH: [TriggerOperation; 6] = [
+    pub(crate) const EACH: [TriggerOperation; 6] = [
         TriggerOperation::All,
         TriggerOperation::Create,
         TriggerOperation::Update,

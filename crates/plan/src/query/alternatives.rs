@@ -65,7 +65,7 @@ impl Alternatives {
     }
 
     /// The members, mutable.
-    pub fn members_mut(&mut self) -> &mut [Expression] {
+    pub(crate) fn members_mut(&mut self) -> &mut [Expression] {
         self.sorted = OnceLock::new();
         &mut self.members
     }

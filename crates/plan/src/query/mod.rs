@@ -16,9 +16,7 @@ mod walk;
 pub use alternatives::Alternatives;
 pub use expression::{BinaryOperator, Expression, LikePattern, SlotId, SubqueryKind, UnaryOperator};
 pub use function::{Family, Function, Signature};
-pub use predicate::{
-    Comparison, Constants, ElementMatch, Exactness, Predicate, Requirement, Requirements, TextPattern,
-};
+pub use predicate::{Comparison, Constants, ElementMatch, Predicate, Requirement, Requirements, TextPattern};
 
 use value::PropertyPath;
 

@@ -23,7 +23,7 @@ pub enum Comparison {
 impl Comparison {
     /// The comparison with its sides exchanged.
     #[must_use]
-    pub fn mirrored(self) -> Comparison {
+    pub(crate) fn mirrored(self) -> Comparison {
         match self {
             Comparison::Equal | Comparison::NotEqual => self,
             Comparison::Less => Comparison::Greater,
@@ -35,7 +35,7 @@ impl Comparison {
 
     /// The comparison that is true if this one is false.
     #[must_use]
-    pub fn negated(self) -> Comparison {
+    pub(crate) fn negated(self) -> Comparison {
         match self {
             Comparison::Equal => Comparison::NotEqual,
             Comparison::NotEqual => Comparison::Equal,
@@ -61,7 +61,7 @@ impl Comparison {
 
 impl BinaryOperator {
     /// The comparison of this operator; `None` for operators that compute.
-    pub fn comparison(self) -> Option<Comparison> {
+    pub(crate) fn comparison(self) -> Option<Comparison> {
         match self {
             BinaryOperator::Equal => Some(Comparison::Equal),
             BinaryOperator::NotEqual => Some(Comparison::NotEqual),
@@ -100,7 +100,8 @@ pub struct Requirements<'q> {
     truth: bool,
 }
 
-/// The normal form of a requirement. It is equivalent unless [`Predicate::exactness`] says otherwise.
+/// The normal form of a requirement. Most forms are equivalent to it. A BETWEEN with one bound and a spatial condition
+/// are only necessary for it; searches for text, partial matches and [`Predicate::Other`] contain no information.
 #[derive(Clone, Copy, Debug)]
 pub enum Predicate<'q> {
     /// All of these hold.
@@ -225,17 +226,6 @@ pub enum ElementMatch {
 #[derive(Clone, Copy, Debug)]
 pub struct Constants<'q>(&'q Alternatives);
 
-/// Whether a predicate is equivalent to its expression.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exactness {
-    /// It is true exactly if the expression has the required truth value.
-    Exact,
-    /// It is true at least then: a necessary condition.
-    Necessary,
-    /// It contains no information.
-    Nothing,
-}
-
 impl<'q> Requirement<'q> {
     /// A filter keeps a row if it is true.
     pub fn of_filter(filter: &'q Expression) -> Requirement<'q> {
@@ -295,32 +285,6 @@ impl<'q> Requirements<'q> {
     /// The members.
     pub fn iter(self) -> impl ExactSizeIterator<Item = Requirement<'q>> {
         self.members.iter().map(move |expression| Requirement { expression, truth: self.truth })
-    }
-}
-
-impl Predicate<'_> {
-    /// Whether it is equivalent to its expression.
-    pub fn exactness(&self) -> Exactness {
-        match self {
-            Predicate::All(_)
-            | Predicate::Any(_)
-            | Predicate::Truth { .. }
-            | Predicate::Compare { .. }
-            | Predicate::CompareValues { .. }
-            | Predicate::Listed { .. }
-            | Predicate::Defined { .. }
-            | Predicate::OfKind { .. }
-            | Predicate::Text {
-                pattern: TextPattern::Start(_) | TextPattern::Whole(_) | TextPattern::Like(..),
-                ..
-            }
-            | Predicate::Contains { matching: ElementMatch::Any | ElementMatch::All, .. } => Exactness::Exact,
-            Predicate::Between { low: Some(_), high: Some(_), .. } => Exactness::Exact,
-            Predicate::Between { .. } | Predicate::Meets { .. } => Exactness::Necessary,
-            Predicate::Text { pattern: TextPattern::Search, .. }
-            | Predicate::Contains { matching: ElementMatch::Partial, .. }
-            | Predicate::Other => Exactness::Nothing,
-        }
     }
 }
 
@@ -519,6 +483,6 @@ mod tests {
     #[test]
     fn what_computes_is_no_comparison() {
         let sum = compared(BinaryOperator::Add, path("a"), path("b"));
-        assert_eq!(Requirement::of_filter(&sum).predicate().exactness(), Exactness::Nothing);
+        assert!(matches!(Requirement::of_filter(&sum).predicate(), Predicate::Other));
     }
 }

@@ -83,17 +83,6 @@ impl Query {
 }
 
 impl Source {
-    /// The expression that produces its rows, if it has one.
-    pub fn expression(&self) -> Option<&Expression> {
-        match self {
-            Source::Value(expression) | Source::Elements(expression) => Some(expression),
-            Source::Container { .. }
-            | Source::ContainerElements { .. }
-            | Source::Rows(_)
-            | Source::RowElements(_) => None,
-        }
-    }
-
     /// The query that produces its rows, if it has one.
     pub fn query(&self) -> Option<&Query> {
         match self {

@@ -133,12 +133,20 @@ pub enum OrderBy {
 }
 
 /// One key of an ORDER BY clause.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct SortKey {
     /// The value.
     pub expression: Expression,
     /// Whether the largest comes first.
     pub descending: bool,
+    /// Whether ASC or DESC is written. Not part of the meaning: `c.a` and `c.a ASC` compare as equal.
+    pub has_direction: bool,
+}
+
+impl PartialEq for SortKey {
+    fn eq(&self, other: &SortKey) -> bool {
+        self.expression == other.expression && self.descending == other.descending
+    }
 }
 
 /// The OFFSET LIMIT clause.

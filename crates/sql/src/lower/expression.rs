@@ -76,6 +76,7 @@ impl<'query> Lowering<'query> {
     fn parameter(&mut self, name: &str, span: Span) -> Expression {
         match self.parameters.get(name) {
             Some(value) => Expression::Constant(value.clone()),
+            None if self.parameters.missing_are_undefined() => Expression::Undefined,
             None => {
                 self.fault(FaultKind::MissingParameter { name: name.to_owned() }, span);
                 Expression::Undefined

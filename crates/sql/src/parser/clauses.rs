@@ -48,8 +48,10 @@ impl Parser<'_> {
         loop {
             let node = self.expression()?;
             height = height.max(node.height);
-            let descending = !self.eat_keyword(Keyword::Asc) && self.eat_keyword(Keyword::Desc);
-            keys.push(SortKey { expression: *node.expression, descending });
+            let is_ascending = self.eat_keyword(Keyword::Asc);
+            let descending = !is_ascending && self.eat_keyword(Keyword::Desc);
+            let has_direction = is_ascending || descending;
+            keys.push(SortKey { expression: *node.expression, descending, has_direction });
             if !self.eat(TokenKind::Comma) {
                 return Ok((Some(OrderBy::Keys(keys)), height));
             }

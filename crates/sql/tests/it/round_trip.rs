@@ -181,7 +181,11 @@ fn source() -> impl Strategy<Value = Source> {
 }
 
 fn order_by(part: BoxedStrategy<Expression>) -> impl Strategy<Value = OrderBy> {
-    let key = (part, any::<bool>()).prop_map(|(expression, descending)| SortKey { expression, descending });
+    let key = (part, any::<bool>()).prop_map(|(expression, descending)| SortKey {
+        expression,
+        descending,
+        has_direction: descending,
+    });
     let score = prop::collection::vec(leaf().prop_map(Expression::new), 0..3)
         .prop_map(|arguments| Expression::call("FullTextScore", arguments));
     prop_oneof![

@@ -97,7 +97,7 @@ fn client(root: &Path, folder: &Path, tool: Tool, server: &Server) -> Result<Out
     let mut command = match tool {
         Tool::Python => python_client(root, folder)?,
         Tool::Node => node::program(root, folder, "main.js")?,
-        Tool::Maven => maven_client(folder, server)?,
+        Tool::Maven => maven_client(root, folder, server)?,
         Tool::Go => go_client(root, folder)?,
     };
     command.envs(server.environment());
@@ -119,15 +119,40 @@ fn python_client(root: &Path, folder: &Path) -> Result<Command, String> {
 }
 
 /// Built by Maven and run without it: Maven's downloads need another store of trusted certificates.
-fn maven_client(folder: &Path, server: &Server) -> Result<Command, String> {
-    run::plain(command("mvn", folder, &["--batch-mode", "--quiet", "compile"]))?;
+fn maven_client(root: &Path, folder: &Path, server: &Server) -> Result<Command, String> {
     let list = folder.join("target/classpath");
-    let libraries =
-        std::fs::read_to_string(&list).map_err(|error| format!("cannot read {}: {error}", list.display()))?;
+    let shared = root.join(FOLDER).join(SUPPORT).join("java");
+    // Maven takes seconds to find out that there is nothing to do.
+    if !is_newer(&list, &[folder, &shared]) {
+        run::plain(command("mvn", folder, &["--batch-mode", "--quiet", "compile"]))?;
+    }
+    let unreadable = |error| format!("cannot read {}: {error}", list.display());
+    let libraries = std::fs::read_to_string(&list).map_err(unreadable)?;
+    // Maven leaves the file alone if the libraries are the same.
+    std::fs::write(&list, &libraries).map_err(unreadable)?;
     let mut java = command("java", folder, &[]);
     java.args(server.trusting_java_options()?);
     java.args(["-cp", &format!("target/classes:{}", libraries.trim()), "perihelion.Main"]);
     Ok(java)
+}
+
+/// Whether `made` is newer than every source in the folders.
+fn is_newer(made: &Path, folders: &[&Path]) -> bool {
+    let changed = |path: &Path| path.metadata().and_then(|metadata| metadata.modified()).ok();
+    let Some(made) = changed(made) else { return false };
+    let mut folders: Vec<PathBuf> = folders.iter().map(|folder| folder.to_path_buf()).collect();
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else { return false };
+        for path in entries.flatten().map(|entry| entry.path()) {
+            if path.is_file() && changed(&path).is_none_or(|changed| changed >= made) {
+                return false;
+            }
+            if path.is_dir() && !path.ends_with("target") {
+                folders.push(path);
+            }
+        }
+    }
+    true
 }
 
 /// Built first and then run by itself: `go run` would leave its child when the time is up.
@@ -159,6 +184,25 @@ mod tests {
         assert_eq!(tools, [Tool::Python, Tool::Node, Tool::Maven, Tool::Go]);
         std::fs::create_dir_all(base.join("empty")).unwrap();
         assert!(folders(root.path()).unwrap_err().contains("empty"));
+    }
+
+    #[test]
+    fn what_is_made_is_older_than_a_changed_source() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |seconds| std::time::UNIX_EPOCH + Duration::from_secs(seconds);
+        let write = |name: &str, seconds| {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::File::create(&path).unwrap().set_modified(at(seconds)).unwrap();
+            path
+        };
+        let made = write("target/classpath", 20);
+        write("src/Main.java", 10);
+        write("target/classes/Main.class", 30);
+        assert!(is_newer(&made, &[folder.path()]));
+        write("src/Main.java", 20);
+        assert!(!is_newer(&made, &[folder.path()]));
+        assert!(!is_newer(&folder.path().join("target/none"), &[folder.path()]));
     }
 
     #[test]

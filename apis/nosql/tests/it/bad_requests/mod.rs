@@ -155,11 +155,14 @@ fn good_small_requests() -> Vec<Good> {
 /// Queries over items and over all lists.
 fn good_queries() -> Vec<Good> {
     let body = json!({
-        "query": "SELECT * FROM c WHERE c.n = @n ORDER BY c.n OFFSET 0 LIMIT 5",
+        "query": "SELECT * FROM c WHERE c.n = @n ORDER BY c.n OFFSET 0 LIMIT @n",
         "parameters": [{ "name": "@n", "value": 1 }],
     });
     let query = |path: &str| Call::post(path).header("x-ms-documentdb-isquery", "true").json(&body);
-    let everywhere = |call: Call| call.header("x-ms-documentdb-query-enablecrosspartition", "true");
+    let everywhere = |call: Call| {
+        call.header("x-ms-documentdb-query-enablecrosspartition", "true")
+            .header("x-perihelion-compatibility", "relaxed")
+    };
     let plan = Call::post(DOCS)
         .header("x-ms-cosmos-is-query-plan-request", "true")
         .header("x-ms-cosmos-supported-query-features", "OrderBy, OffsetAndLimit")
@@ -336,6 +339,7 @@ fn spoiled(good: &Good) -> Vec<(String, Call)> {
                 with_headers(&good.call, "x-ms-documentdb-query-enablecrosspartition", FLAGS),
                 with_headers(&good.call, "x-ms-documentdb-query-enablecrosspartition", &[b"false"]),
                 with_headers(&good.call, "x-ms-documentdb-populatequerymetrics", FLAGS),
+                with_headers(&good.call, "x-perihelion-compatibility", &[b"x", b"Strict", b"\xFF"]),
                 with_headers(&good.call, "x-ms-start-epk", &[b"x", b"0", b"\xFF"]),
                 with_headers(&good.call, "x-ms-end-epk", &[b"x", b"0", b"\xFF"]),
             ]

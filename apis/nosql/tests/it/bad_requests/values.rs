@@ -5,7 +5,7 @@
 
 pub(super) const SESSIONS: &[&[u8]] =
     &[b"x", b"0", b"0:", b"0:#", b"a:0#1", b"0:0#x", b"0:0#1#2", b"0:0#1,x,", b"0:0#-4", b"\xFF"];
-pub(super) const COUNTS: &[&[u8]] = &[b"0", b"-2", b"x", b"1.5", b"99999999999999999999", b"\xFF", b"1 2"];
+pub(super) const COUNTS: &[&[u8]] = &[b"-2", b"x", b"1.5", b"99999999999999999999", b"\xFF", b"1 2"];
 pub(super) const CONTINUATIONS: &[&[u8]] = &[
     b"x",
     b"{\"token\":\"+RID:AQAAAA==#RT:1\"}",
@@ -301,7 +301,7 @@ pub(super) const QUERIES: &[(&str, &[&str])] = &[
             "\"SELECT d FROM c\"",
             "\"SELECT NOSUCH(c) FROM c\"",
             "\"SELECT ABS() FROM c\"",
-            "\"SELECT * FROM c WHERE c.n = @absent\"",
+            "\"SELECT TOP @absent * FROM c\"",
             "\"SELECT TOP -1 * FROM c\"",
             "\"SELECT TOP 1.5 * FROM c\"",
             "\"SELECT TOP 99999999999 * FROM c\"",

@@ -8,6 +8,8 @@ import static perihelion.support.Check.refused;
 import static perihelion.support.Check.unique;
 
 import com.azure.cosmos.CosmosContainer;
+import com.azure.cosmos.models.CompositePath;
+import com.azure.cosmos.models.CompositePathSortOrder;
 import com.azure.cosmos.models.CosmosContainerProperties;
 import com.azure.cosmos.models.CosmosFullTextPath;
 import com.azure.cosmos.models.CosmosFullTextPolicy;
@@ -19,6 +21,7 @@ import com.azure.cosmos.models.CosmosVectorEmbedding;
 import com.azure.cosmos.models.CosmosVectorEmbeddingPolicy;
 import com.azure.cosmos.models.FeedRange;
 import com.azure.cosmos.models.FeedResponse;
+import com.azure.cosmos.models.IndexingPolicy;
 import com.azure.cosmos.models.PartitionKey;
 import com.azure.cosmos.models.PartitionKeyBuilder;
 import com.azure.cosmos.models.PartitionKeyDefinition;
@@ -52,12 +55,16 @@ class QueryTest extends Fixture {
     void fill() {
         filled = FILLED.computeIfAbsent(scheme, scheme -> {
             var properties = new CosmosContainerProperties(unique("c"), "/pk");
+            // An order by several paths needs a composite index.
+            var team = new CompositePath().setPath("/team").setOrder(CompositePathSortOrder.ASCENDING);
+            var number = new CompositePath().setPath("/n").setOrder(CompositePathSortOrder.DESCENDING);
+            properties.setIndexingPolicy(new IndexingPolicy().setCompositeIndexes(List.of(List.of(team, number))));
             database.createContainer(properties, ThroughputProperties.createManualThroughput(18_000));
             CosmosContainer made = database.getContainer(properties.getId());
-            for (int number = 0; number < 45; number++) {
+            for (int n = 0; n < 45; n++) {
                 made.createItem(json(String.format(
                         "{'id':'%02d','pk':'key-%d','n':%d,'team':'%s','tags':['t%d','t%d']}",
-                        number, number % 7, number, TEAMS.get(number % 3), number % 2, number % 5)));
+                        n, n % 7, n, TEAMS.get(n % 3), n % 2, n % 5)));
             }
             return made;
         });
@@ -106,6 +113,8 @@ class QueryTest extends Fixture {
         check("SELECT VALUE c.n FROM c ORDER BY c.n DESC", numbers(IntStream.range(0, 45).map(n -> 44 - n)));
         check("SELECT c.id FROM c WHERE c.n > 42 ORDER BY c.n", "{\"id\":\"43\"}", "{\"id\":\"44\"}");
         check("SELECT VALUE c.n FROM c WHERE c.n < 6 ORDER BY c.team, c.n DESC", "5", "2", "4", "1", "3", "0");
+        var inKey = new CosmosQueryRequestOptions().setPartitionKey(new PartitionKey("key-3"));
+        refused(400, 0, () -> rows(new SqlQuerySpec("SELECT VALUE c.n FROM c ORDER BY c.team, c.n"), inKey, 10));
         check("SELECT c.n, t FROM c JOIN t IN c.tags WHERE c.n IN (7, 8) ORDER BY c.n",
                 "{\"n\":7,\"t\":\"t1\"}", "{\"n\":7,\"t\":\"t2\"}", "{\"n\":8,\"t\":\"t0\"}", "{\"n\":8,\"t\":\"t3\"}");
     }
