@@ -36,8 +36,7 @@ impl Bound {
         let first = bind(address, "nosql").await?;
         let main = first.local_addr().map_err(|error| Failure::Failed(error.to_string()))?;
         let mut bound = Bound { main, taken: None, listeners: vec![first] };
-        if mode == Mode::Dev && address.port() != 0 && address.port() != EMULATOR_PORT {
-            let second = SocketAddr::new(address.ip(), EMULATOR_PORT);
+        if let Some(second) = second_address(mode, address) {
             match TcpListener::bind(second).await {
                 Ok(listener) => bound.listeners.push(listener),
                 Err(_) => bound.taken = Some(second),
@@ -53,6 +52,12 @@ impl Bound {
             .filter_map(|listener| listener.local_addr().ok())
             .filter(|other| *other != self.main)
     }
+}
+
+/// The emulator's second address, next to `address` in development.
+fn second_address(mode: Mode, address: SocketAddr) -> Option<SocketAddr> {
+    let is_wanted = mode == Mode::Dev && address.port() != 0 && address.port() != EMULATOR_PORT;
+    is_wanted.then(|| SocketAddr::new(address.ip(), EMULATOR_PORT))
 }
 
 /// Binds an address; the failure for a busy port names the flag that changes it.
@@ -125,5 +130,24 @@ async fn serve_one(
     drop(listener);
     if tokio::time::timeout(DRAIN_MAX, graceful.shutdown()).await.is_err() {
         tracing::warn!(event = "connections_aborted", "connections that did not end in time were closed");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn development_has_the_emulator_s_second_port_unless_any_port_will_do() {
+        let second = |mode, address: &str| second_address(mode, address.parse().unwrap());
+        let expected = "127.0.0.1:8903".parse().ok();
+        assert_eq!(second(Mode::Dev, "127.0.0.1:8081"), expected);
+        assert_eq!(second(Mode::Dev, "127.0.0.1:9000"), expected);
+        assert_eq!(second(Mode::Dev, "[::1]:9000"), "[::1]:8903".parse().ok());
+        for (mode, address) in
+            [(Mode::Dev, "127.0.0.1:0"), (Mode::Dev, "127.0.0.1:8903"), (Mode::Serve, "127.0.0.1:8081")]
+        {
+            assert_eq!(second(mode, address), None, "{address}");
+        }
     }
 }

@@ -59,7 +59,7 @@ for (const scheme of SCHEMES) {
       assert.match(resource._token, /^type=resource&ver=1&sig=/);
       assert.equal((await permission.read()).resource._etag, resource._etag);
       const replaced = await permission.replace({ ...body, permissionMode: PermissionMode.All });
-      assert.equal(replaced.resource.permissionMode, "All");
+      assert.equal(replaced.resource.permissionMode, PermissionMode.All);
       assert.equal((await user.permissions.upsert(body)).resource._rid, resource._rid);
       const { resources } = await user.permissions.readAll({ maxItemCount: 1 }).fetchAll();
       assert.deepEqual(resources.map((found) => found.id), [body.id]);

@@ -70,9 +70,11 @@ def test_quoted_and_unusual_key_paths(make_container, path, name):
     assert container.read()["partitionKey"]["paths"] == [path]
 
 
-def test_an_object_or_array_cannot_be_a_key(container):
-    for value in ({"a": 1}, [1]):
-        assert status_of(container.create_item, {"id": "1", "pk": value})[0] == 400
+def test_an_object_or_array_counts_as_no_key(container):
+    for number, value in enumerate(({"a": 1}, [1])):
+        assert container.create_item({"id": str(number), "pk": value})["pk"] == value
+    found = container.query_items("SELECT VALUE c.id FROM c ORDER BY c.id", partition_key=NonePartitionKeyValue)
+    assert list(found) == ["0", "1"]
 
 
 def test_the_old_hash_works_the_same(make_container):

@@ -37,9 +37,10 @@ def test_scripts_are_created_read_replaced_listed_and_deleted(container, kind):
     assert status_of(getattr(scripts, f"get_{kind}"), names[0]) == (404, 0)
 
 
-def test_a_trigger_comes_back_as_the_service_writes_it(container):
-    made = container.scripts.create_trigger(definition(unique("trigger")))
-    assert (made["triggerType"], made["triggerOperation"]) == ("Pre", "Create")
+def test_a_trigger_comes_back_as_it_was_sent(container):
+    sent = definition(unique("trigger"))
+    made = container.scripts.create_trigger(sent)
+    assert (made["triggerType"], made["triggerOperation"]) == (sent["triggerType"], sent["triggerOperation"])
 
 
 def test_executing_says_that_it_is_not_supported(container):

@@ -51,7 +51,7 @@ def test_users_are_listed_in_pages(database):
 def test_permissions_are_created_read_replaced_listed_and_deleted(database, container, user):
     body = permission(link(database, container), "read")
     created = user.create_permission(body)
-    assert created.permission_mode == "Read" and created.resource_link == body["resource"]
+    assert created.permission_mode == "read" and created.resource_link == body["resource"]
     assert created.properties["_token"].startswith("type=resource&ver=1")
     assert user.get_permission(created.id).properties["_etag"] == created.properties["_etag"]
     assert [found["id"] for found in user.list_permissions()] == [created.id]
@@ -62,7 +62,8 @@ def test_permissions_are_created_read_replaced_listed_and_deleted(database, cont
     assert upserted.properties["_rid"] == created.properties["_rid"]
     user.delete_permission(created.id)
     assert status_of(user.get_permission, created.id) == (404, 0)
-    assert status_of(user.create_permission, permission(f"dbs/{database.id}/colls/nothing")) == (404, 0)
+    absent = permission(f"dbs/{database.id}/colls/nothing")
+    assert user.create_permission(absent).resource_link == absent["resource"]
 
 
 def test_a_reader_reads_and_does_not_write(database, container, user, with_permissions):

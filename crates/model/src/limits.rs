@@ -35,7 +35,7 @@ pub(crate) const THROUGHPUT_MAX: u64 = 1_000_000;
 /// Granularity of a manually set throughput.
 pub(crate) const THROUGHPUT_STEP: u64 = 100;
 /// Minimum of an autoscale maximum, and its granularity.
-pub(crate) const AUTOSCALE_MIN: u64 = 1000;
+pub const AUTOSCALE_MIN: u64 = 1000;
 /// Number of containers that the minimum of a shared throughput covers.
 pub(crate) const SHARED_CONTAINERS_FREE: u64 = 25;
 /// Stored procedures of a container.

@@ -160,6 +160,9 @@ pub enum FaultKind {
     /// ORDER BY RANK of an expression that is not a score.
     #[error("ORDER BY RANK needs a score or a fusion of scores")]
     RankExpression,
+    /// ORDER BY RANK with ASC or DESC.
+    #[error("ORDER BY RANK has no direction")]
+    RankDirection,
     /// ORDER BY RANK in a query that cannot be ranked.
     #[error("ORDER BY RANK {with}")]
     RankWith {

@@ -116,11 +116,13 @@ fn request(fault: &RequestFault) -> String {
              partition key field values specified in the document: {fault}. {LEARN_MORE_KEY}"
         ),
         RequestFault::ManualThroughput { rate, min, max, step } => {
-            let reason = format!("it must be from {min} to {max} in steps of {step}");
+            let hint = if rate < min { headers::too_low(rate, *min) + ": " } else { String::new() };
+            let reason = format!("{hint}it must be from {min} to {max} in steps of {step}");
             headers::bad(&names::OFFER_THROUGHPUT, &rate.to_string(), &reason).to_string()
         }
         RequestFault::AutoscaleThroughput { rate, min, max, step } => {
-            let reason = format!("maxThroughput must be from {min} to {max} in steps of {step}");
+            let hint = if rate < min { headers::too_low(rate, *min) + ": " } else { String::new() };
+            let reason = format!("{hint}maxThroughput must be from {min} to {max} in steps of {step}");
             headers::bad(&names::AUTOPILOT_SETTINGS, &rate.to_string(), &reason).to_string()
         }
         RequestFault::BadName { name, rule } => definition_text::name_text(name, *rule),
@@ -292,12 +294,14 @@ mod tests {
             ),
             (
                 model::Throughput::manual(7).unwrap_err().into(),
-                "the header \"x-ms-offer-throughput\" has the invalid value \"7\": it must be from 400 to 1000000 \
+                "the header \"x-ms-offer-throughput\" has the invalid value \"7\": Requested throughput 7 is less than \
+                 required minimum throughput 400: it must be from 400 to 1000000 \
                  in steps of 100",
             ),
             (
                 model::Throughput::autoscale(7).unwrap_err().into(),
-                "the header \"x-ms-cosmos-offer-autopilot-settings\" has the invalid value \"7\": maxThroughput \
+                "the header \"x-ms-cosmos-offer-autopilot-settings\" has the invalid value \"7\": Requested \
+                 throughput 7 is less than required minimum throughput 1000: maxThroughput \
                  must be from 1000 to 1000000 in steps of 1000",
             ),
             (

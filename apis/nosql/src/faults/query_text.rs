@@ -36,6 +36,7 @@ pub(crate) fn code(kind: &FaultKind) -> &'static str {
         FaultKind::OrderByExpression => "2206",
         FaultKind::SearchListSize => "SC2213",
         FaultKind::RankExpression => "SC2221",
+        FaultKind::RankDirection => "SC2222",
         FaultKind::RankWith { with } => match with {
             RankBar::ElementSource => "SC2223",
             RankBar::Join => "SC2224",
@@ -120,6 +121,9 @@ pub(crate) fn sentence(kind: &FaultKind) -> String {
         }
         FaultKind::RankExpression => {
             "The ORDER BY RANK clause must be a FullTextScore or an RRF function call.".to_owned()
+        }
+        FaultKind::RankDirection => {
+            "Specifying a sort order (ASC or DESC) in the ORDER BY RANK clause is not allowed.".to_owned()
         }
         FaultKind::RankWith { with } => format!("The ORDER BY RANK clause is not supported {with}."),
         FaultKind::RankWeights { scores } => format!(

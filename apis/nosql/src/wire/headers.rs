@@ -6,9 +6,12 @@ use super::{names, session};
 use crate::consistency::ConsistencyLevel;
 use crate::faults::{NosqlFault, WireFault};
 use http::{HeaderMap, HeaderName};
-use model::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, TOKEN_SECONDS_MAX, TOKEN_SECONDS_MIN};
+use model::limits::{
+    AUTOSCALE_MIN, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, TOKEN_SECONDS_MAX, TOKEN_SECONDS_MIN,
+};
 use model::{SessionToken, Throughput, TokenLife};
 use plan::Condition;
+use std::fmt::Display;
 
 /// The text of a header; `None` if it is absent or empty.
 pub(crate) fn text<'a>(
@@ -164,6 +167,11 @@ pub(crate) fn is_change_feed(headers: &HeaderMap) -> Result<bool, WireFault> {
     }
 }
 
+/// The service's sentence about a throughput below the minimum.
+pub(crate) fn too_low(rate: impl Display, min: u64) -> String {
+    format!("Requested throughput {rate} is less than required minimum throughput {min}")
+}
+
 /// The throughput of a new database or container.
 pub(crate) fn throughput(headers: &HeaderMap) -> Result<Option<Throughput>, NosqlFault> {
     let manual = text(headers, &names::OFFER_THROUGHPUT)?;
@@ -176,8 +184,9 @@ pub(crate) fn throughput(headers: &HeaderMap) -> Result<Option<Throughput>, Nosq
         },
         (None, Some(text)) => {
             let settings: Option<serde_json::Value> = serde_json::from_str(text).ok();
-            match settings.and_then(|settings| settings.get("maxThroughput")?.as_u64()) {
-                Some(max) => Ok(Some(Throughput::autoscale(max)?)),
+            match settings.and_then(|settings| settings.get("maxThroughput")?.as_i64()) {
+                Some(max @ 0..) => Ok(Some(Throughput::autoscale(max.unsigned_abs())?)),
+                Some(max) => Err(bad(&names::AUTOPILOT_SETTINGS, text, &too_low(max, AUTOSCALE_MIN)).into()),
                 None => Err(bad(
                     &names::AUTOPILOT_SETTINGS,
                     text,

@@ -16,7 +16,7 @@ use std::time::Duration;
 const HEADERS_USUAL: usize = 16;
 
 /// Bytes of the header texts of a typical answer; a body should have this spare capacity.
-pub(crate) const HEADER_BYTES_USUAL: usize = 160;
+pub(crate) const HEADER_BYTES_USUAL: usize = 256;
 
 /// The answer to one request.
 #[derive(Debug)]

@@ -157,3 +157,18 @@ async fn definitions_are_refused_in_the_words_of_the_service() {
         assert!(words.iter().all(|word| message.contains(word)), "{words:?}: {message}");
     }
 }
+
+#[tokio::test]
+async fn a_throughput_below_the_minimum_is_told() {
+    let client = Client::with_container().await;
+    let create = || Call::post("/dbs/d/colls").json(&container("new"));
+    for (name, value, rate, min) in [
+        ("x-ms-offer-throughput", "100", "100", 400),
+        ("x-ms-cosmos-offer-autopilot-settings", "{\"maxThroughput\":-200}", "-200", 1000),
+        ("x-ms-cosmos-offer-autopilot-settings", "{\"maxThroughput\":200}", "200", 1000),
+    ] {
+        let answer = client.send(create().header(name, value)).await;
+        let words = format!("Requested throughput {rate} is less than required minimum throughput {min}");
+        assert!(answer.status.as_u16() == 400 && answer.message().contains(&words), "{answer:?}");
+    }
+}

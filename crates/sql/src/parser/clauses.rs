@@ -66,6 +66,9 @@ impl Parser<'_> {
             let score = self.primary()?;
             height = height.max(score.height);
             scores.push(*score.expression);
+            if self.sees(Keyword::Asc) || self.sees(Keyword::Desc) {
+                return Err(fault(FaultKind::RankDirection, self.peek().span));
+            }
             if !self.eat(TokenKind::Comma) {
                 return Ok((Some(OrderBy::Rank(scores)), height));
             }
