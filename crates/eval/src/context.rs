@@ -117,12 +117,12 @@ pub trait UserFunctions: std::fmt::Debug + Sync {
     fn call(&self, name: &str, arguments: Vec<Option<Value>>) -> Result<Option<Value>, UserFunctionFault>;
 }
 
-/// For containers without user-defined functions.
+/// Executes no user-defined function.
 #[derive(Debug, Clone, Copy)]
 pub struct NoUserFunctions;
 
 impl UserFunctions for NoUserFunctions {
     fn call(&self, _name: &str, _arguments: Vec<Option<Value>>) -> Result<Option<Value>, UserFunctionFault> {
-        Err(UserFunctionFault::NotFound)
+        Err(UserFunctionFault::NotExecuted)
     }
 }

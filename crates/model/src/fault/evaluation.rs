@@ -129,6 +129,9 @@ pub enum UserFunctionFault {
     /// No function has this name.
     #[error("not found")]
     NotFound,
+    /// Functions are stored, but not executed.
+    #[error("this version does not execute user-defined functions")]
+    NotExecuted,
     /// It threw, or ran for too long.
     #[error("{message}")]
     Failed {
