@@ -38,10 +38,11 @@ def test_a_full_definition_comes_back_and_can_be_sent_again(database, make_conta
     assert made["indexingPolicy"] == INDEXING
     assert made["vectorEmbeddingPolicy"] == VECTORS and made["fullTextPolicy"] == TEXTS
     assert made["computedProperties"] == computed
-    database.replace_container(container, PartitionKey("/pk"), indexing_policy=INDEXING, full_text_policy=TEXTS)
+    database.replace_container(
+        container, PartitionKey("/pk"), indexing_policy=INDEXING, full_text_policy=TEXTS, vector_embedding_policy=VECTORS)
     replaced = container.read()
     assert "defaultTtl" not in replaced and "computedProperties" not in replaced
-    # The client cannot send these with a replace, and they cannot be changed.
+    # The client cannot send unique keys with a replace, and they cannot be changed.
     assert replaced["uniqueKeyPolicy"] == made["uniqueKeyPolicy"]
     assert replaced["vectorEmbeddingPolicy"] == VECTORS
 
@@ -50,7 +51,7 @@ def test_a_full_definition_comes_back_and_can_be_sent_again(database, make_conta
     "options, words",
     [
         ({"indexing_policy": {**INDEXING, "includedPaths": [{"path": "/a"}]}}, "indexingPolicy"),
-        ({"indexing_policy": INDEXING, "full_text_policy": TEXTS}, "vector policy"),
+        ({"indexing_policy": INDEXING, "full_text_policy": TEXTS}, "not matching in Embedding's path"),
         ({"indexing_policy": INDEXING, "vector_embedding_policy": VECTORS}, "full-text policy"),
         ({"computed_properties": [{"name": "id", "query": "SELECT VALUE 1 FROM c"}]}, "computedProperties"),
         ({"conflict_resolution_policy": {"mode": "Never"}}, "conflictResolutionPolicy"),
