@@ -103,6 +103,22 @@ impl Opened {
     }
 }
 
+impl Opened {
+    /// Whether all documents of the request that reached the position are in the partitions of `scope`.
+    pub(crate) fn is_within_partitions_of(
+        &self,
+        container: &Container,
+        scope: &Scope,
+    ) -> Result<bool, Fault> {
+        let Origin::Hashes(origin) = &self.origin else {
+            return Ok(true); // The same scope, or one logical partition.
+        };
+        let (hashes, _) = bounds(container, scope)?;
+        let owner_count = |hashes| container.map.owners(hashes).count();
+        Ok(owner_count(origin) == owner_count(&hashes))
+    }
+}
+
 /// The key of a scope that is one logical partition.
 fn complete_key<'s>(container: &Container, scope: &'s Scope) -> Option<&'s PartitionKey> {
     match scope {

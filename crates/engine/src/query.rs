@@ -16,7 +16,10 @@ use exec::{
     QueryRow, Resume, rank,
 };
 use model::policy::VectorEmbedding;
-use model::{Charge, ContinuationKey, EffectiveRange, Fault, Lsn, PartitionOrdinal, SessionToken, Work};
+use model::{
+    Charge, ContinuationFault, ContinuationKey, EffectiveRange, Fault, Lsn, PartitionOrdinal, RequestFault,
+    SessionToken, Work,
+};
 use partition::keyspace;
 use plan::query::{Order, Query, Ranking};
 use plan::{DocumentLink, SystemProperties};
@@ -69,6 +72,10 @@ impl Engine {
             None => None,
             Some((opened, resume)) => {
                 pass.scope = opened.scope(container, pass.scope)?;
+                // The rows that are named in place of a long position may be in any partition of the first request.
+                if resume.is_cut() && !opened.is_within_partitions_of(container, &pass.scope)? {
+                    return Err(RequestFault::BadContinuation(ContinuationFault::OutsideScope).into());
+                }
                 Some(resume)
             }
         };
@@ -200,8 +207,12 @@ impl Engine {
         spent: &mut QueryMetrics,
     ) -> Result<Arc<Program>, Fault> {
         let query = &request.query;
+        // Scores depend on the words of all documents. A caller who may not query all of them must not learn of them
+        // by the order of those that it may.
+        let whole = self.access.query_documents(pass.principal, pass.container, Scope::Container);
+        let known = whole.map_or_else(|_| pass.scope.clone(), |whole| whole.scope);
         let statistics = match rank::statistics_query(query, ranking) {
-            Some(statistics) => self.one_value(pass, request, &Scope::Container, statistics, spent).await?,
+            Some(statistics) => self.one_value(pass, request, &known, statistics, spent).await?,
             None => None,
         };
         let scores = rank::scores(ranking, statistics.as_ref().map(Value::as_ref));

@@ -1,6 +1,7 @@
 //! A page of a query: streamed if rows come in the order of numbers or of an index, selected otherwise.
 
 use eval::{Meter, QueryMemory};
+use kv::KeyRange;
 use model::{Ambient, DocumentNumber, Fault, Lsn, PartitionOrdinal};
 use partition::index::is_damage;
 use std::ops::ControlFlow;
@@ -525,12 +526,13 @@ impl PageExecution {
         let context = self.task.context();
         let mut positions = Vec::new();
         for open in parts {
-            let Some(stored) = open.view.by_number(number, &open.part.keys).await? else {
+            // The request that returned the row may have had another scope and another filter.
+            let Some(stored) = open.view.by_number(number, &KeyRange::all()).await? else {
                 continue;
             };
             let tie = stored.number.raw().to_be_bytes();
             let source = RowSource { tie: &tie, stored: Some(&stored), keys: None };
-            let document = (&stored, RemainingCheck::Filter);
+            let document = (&stored, RemainingCheck::Nothing);
             layer.for_each_match(&context, &self.task.program.system, document, &mut |row| {
                 let mut position = Vec::new();
                 position::write_row(&layer.query.order, row, source, &mut position)?;

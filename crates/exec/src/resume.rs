@@ -139,6 +139,11 @@ impl Resume {
         }
     }
 
+    /// Whether the position was too long, so that the named rows are needed to find it.
+    pub fn is_cut(&self) -> bool {
+        matches!(self.after, After::Cut { .. })
+    }
+
     /// The bytes for a continuation.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();

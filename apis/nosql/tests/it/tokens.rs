@@ -459,3 +459,32 @@ async fn a_permission_for_something_absent_grants_nothing() {
     let create = Call::post(docs).key(&json!(["a"])).json(&json!({ "id": "1", "pk": "a" }));
     assert_eq!(status(&client, &all, create).await, 403, "until the permission is written again");
 }
+
+/// The scores of a full-text search depend on all documents of a container. Who reaches one key must not learn from the
+/// order or the cost of the answer what documents of other keys contain.
+#[tokio::test]
+async fn a_search_with_a_token_depends_on_nothing_else() {
+    let client = account().await;
+    for (id, word) in [("m1", "alpha"), ("m2", "beta")] {
+        let body = json!({ "id": id, "pk": "mine", "t": word });
+        client.send(Call::post(DOCS).key(&json!(["mine"])).json(&body)).await;
+    }
+    let token = token(&client, "Read", "dbs/d/colls/c", Some(json!(["mine"]))).await;
+    let search = || {
+        let sql = "SELECT VALUE c.id FROM c ORDER BY RANK FullTextScore(c.t, 'alpha', 'beta')";
+        let call = Call::post(DOCS).key(&json!(["mine"])).header("x-ms-documentdb-isquery", "true");
+        call.header("content-type", "application/query+json").json(&json!({ "query": sql })).token(&token)
+    };
+    let seen = async || {
+        let answer = client.send(search()).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        let charge = answer.header("x-ms-request-charge").map(str::to_owned);
+        (answer.json()["Documents"].clone(), charge)
+    };
+    let before = seen().await;
+    for number in 0..5 {
+        let body = json!({ "id": format!("o{number}"), "pk": "other", "t": "alpha" });
+        client.send(Call::post(DOCS).key(&json!(["other"])).json(&body)).await;
+    }
+    assert_eq!(seen().await, before);
+}

@@ -192,6 +192,52 @@ async fn a_continuation_of_another_request_is_refused() {
     assert!(matches!(ask(&harness, &container, &absent).await.unwrap_err(), Fault::Missing(_)));
 }
 
+/// The sort keys share more bytes than a continuation keeps, so its position is found by the rows that it names. These
+/// need not be in the scope of the next request, nor pass its filter.
+#[tokio::test]
+async fn a_continuation_with_a_long_sort_key_repeats_no_row() {
+    let harness = Harness::new().await;
+    let container = harness.container(|_| {}, 18_000).await;
+    let long = "x".repeat(400);
+    for number in 0..60 {
+        let json = format!(r#"{{"id":"{number}","pk":"{}","l":"{long}{:02}"}}"#, number % 7, number * 7 % 60);
+        harness.create(&container, &json).await.unwrap();
+    }
+    let range_of = |json: &str| {
+        let hash = container.definition().partition_key.effective_key(&key(&container, json));
+        let ranges = harness.engine.ranges(&harness.reader(&*container)).ranges;
+        ranges.iter().find(|range| range.range.contains(&hash)).unwrap().ordinal
+    };
+    let range = Scope::Range(range_of(r#"["3"]"#), None);
+    let sql = "SELECT c.pk, c.id FROM c ORDER BY c.l";
+    let of_range = drain(&harness, &container, sql, range.clone(), 1000).await;
+    let is_of_key = |row: &&String| row.contains(r#""pk":"3""#);
+    for count in 1..of_range.len() {
+        let page = ask(&harness, &container, &request(sql, range.clone(), count, None)).await.unwrap();
+        let token = page.continuation.map(|next| next.text);
+        let scope = Scope::Key(key(&container, r#"["3"]"#));
+        let rest = ask(&harness, &container, &request(sql, scope, 100, token.clone())).await.unwrap();
+        let expected: Vec<&String> = of_range[count..].iter().filter(is_of_key).collect();
+        assert_eq!(
+            rest.rows.iter().map(row).collect::<Vec<_>>().iter().collect::<Vec<_>>(),
+            expected,
+            "{count}"
+        );
+        let filtered = "SELECT c.pk, c.id FROM c WHERE c.pk = '3' ORDER BY c.l";
+        let rest = ask(&harness, &container, &request(filtered, range.clone(), 100, token)).await.unwrap();
+        assert_eq!(
+            rest.rows.iter().map(row).collect::<Vec<_>>().iter().collect::<Vec<_>>(),
+            expected,
+            "{count}"
+        );
+    }
+    // The named rows may be in another partition.
+    let page = ask(&harness, &container, &request(sql, Scope::Container, 5, None)).await.unwrap();
+    let narrower = request(sql, range, 100, page.continuation.map(|next| next.text));
+    let fault = ask(&harness, &container, &narrower).await.unwrap_err();
+    assert!(matches!(fault, Fault::Request(RequestFault::BadContinuation(_))), "{fault}");
+}
+
 #[tokio::test]
 async fn a_continuation_continues_in_every_scope_that_contains_its_rest() {
     let harness = Harness::new().await;
