@@ -6,13 +6,25 @@ use super::{key_header, links, percent};
 use crate::faults::{NosqlFault, WireFault};
 use engine::{PermissionPart, PermissionResource, WantedPermission};
 use model::limits::KEY_PATHS_MAX;
-use model::{PermissionDefinition, ScriptKind};
+use model::{PermissionDefinition, Rid, ScriptKind};
 use std::borrow::Cow;
 
 /// The decoded segments of the link in `definition`.
 pub(crate) fn segments(definition: &PermissionDefinition) -> Result<Vec<Cow<'_, str>>, NosqlFault> {
-    let segments = definition.resource.trim_matches('/').split('/').map(percent::decoded);
-    segments.collect::<Option<_>>().ok_or_else(|| bad("its percent-encoding is broken"))
+    let link = definition.resource.as_str();
+    let segments: Option<Vec<_>> = link.trim_matches('/').split('/').map(percent::decoded).collect();
+    let segments = segments.ok_or_else(|| bad("its percent-encoding is broken"))?;
+    if link.ends_with('/') && names_document(&segments) {
+        return Err(bad("a slash that belongs to the id of an item must be percent-encoded"));
+    }
+    Ok(segments)
+}
+
+/// Whether this is the link of an item by its id, which may end with a slash. Links by RID end with one as clients know
+/// them.
+fn names_document(segments: &[Cow<'_, str>]) -> bool {
+    let is_document = segments.get(4).is_some_and(|kind| kind == "docs");
+    is_document && segments.last().is_some_and(|id| Rid::parse(id).is_none())
 }
 
 /// The requested grant of `definition`, with the `segments` of its link.
@@ -81,6 +93,8 @@ mod tests {
         assert_eq!(shown("dbs/d/colls/c"), "d|c|Whole");
         assert_eq!(shown("/dbs/a%20b/colls/c/"), "a b|c|Whole");
         assert_eq!(shown("dbs/d/colls/c/docs/i%2F1"), "d|c|Document(\"i/1\")");
+        let rid = "dbs/AQAAAA==/colls/AQAAAJ0fgTc=/docs/AQAAAJ0fgTcBAAAAAAAAAA==/";
+        assert!(shown(rid).ends_with("Document(\"AQAAAJ0fgTcBAAAAAAAAAA==\")"), "{}", shown(rid));
         assert_eq!(shown("dbs/d/colls/c/sprocs/s"), "d|c|Script(StoredProcedure, \"s\")");
         assert_eq!(shown("dbs/d/colls/c/udfs/f"), "d|c|Script(UserDefinedFunction, \"f\")");
     }
@@ -90,6 +104,7 @@ mod tests {
         for (link, reason) in [
             ("dbs/%zz", "its percent-encoding is broken"),
             ("", "it must be the link of a container, an item or a script"),
+            ("dbs/d/colls/c/docs/i/", "a slash that belongs to the id of an item must be percent-encoded"),
             ("dbs/d", "it must be the link of a container, an item or a script"),
             ("dbs/d/users/u", "it must be the link of a container, an item or a script"),
             ("dbs/d/colls/c/pkranges/0", "its last part names nothing that can be granted"),
