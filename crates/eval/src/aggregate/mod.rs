@@ -1,7 +1,7 @@
 //! Aggregates as accumulators: add values, merge with others, finish.
 //!
 //! The result does not depend on how the values were distributed over accumulators or in which order they were added:
-//! sums are exact until they are finished. So the results of partitions can be merged in any order.
+//! sums are exact until they are finished, and lists know the position of each row. So the results of partitions can be merged in any order.
 
 mod exact_sum;
 
@@ -49,6 +49,14 @@ impl Accumulator {
         Accumulator { kind, state }
     }
 
+    /// Adds the value of the row at `origin`; lists have the order of their rows.
+    pub(crate) fn add_row(&mut self, value: Option<ValueRef<'_>>, origin: &[u8]) {
+        match (&mut self.state, value) {
+            (AggregateState::List(values), Some(value)) => values.insert(self.kind, origin, value.to_value()),
+            (_, value) => self.add(value),
+        }
+    }
+
     /// Adds the value of a row; `None` is undefined, which all aggregates skip.
     pub fn add(&mut self, value: Option<ValueRef<'_>>) {
         let Some(value) = value else {
@@ -74,7 +82,7 @@ impl Accumulator {
                     *extreme = Some(value.to_value());
                 }
             }
-            AggregateState::List(values) => values.insert(self.kind, value.to_value()),
+            AggregateState::List(values) => values.insert(self.kind, &[], value.to_value()),
             AggregateState::Spoiled => {}
         }
     }
@@ -129,7 +137,9 @@ impl Accumulator {
                 self.add(Some(value.as_ref()))
             }
             (AggregateState::List(values), AggregateState::List(more)) => {
-                more.values.into_values().flatten().for_each(|value| values.insert(self.kind, value));
+                for (code, equal) in more.values {
+                    equal.into_iter().for_each(|value| values.insert_at(self.kind, code.clone(), value));
+                }
             }
             (AggregateState::Spoiled, _) => {}
             // Spoiled by the other one; accumulators of different kinds are never merged.
@@ -185,7 +195,8 @@ pub(crate) fn mean(numbers: [Number; 2]) -> Number {
     sum.mean(TWO)
 }
 
-/// Values by their key codes, so that their order does not matter.
+/// Values by their codes, so that the order in which they are added does not matter: for a list the position of the row
+/// and the key code of the value, for a set the key code alone.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct ValueList {
     values: BTreeMap<Vec<u8>, Vec<Value>>,
@@ -194,10 +205,14 @@ struct ValueList {
 }
 
 impl ValueList {
-    /// Adds a value to a list, or to a set if it has no equal one.
-    fn insert(&mut self, kind: AggregateKind, value: Value) {
-        let mut code = Vec::new();
+    fn insert(&mut self, kind: AggregateKind, origin: &[u8], value: Value) {
+        let mut code = if kind == AggregateKind::MakeList { origin.to_vec() } else { Vec::new() };
         encode_key(value.as_ref(), &mut code);
+        self.insert_at(kind, code, value);
+    }
+
+    /// Adds a value to a list, or to a set if it has no equal one.
+    fn insert_at(&mut self, kind: AggregateKind, code: Vec<u8>, value: Value) {
         let weight = 2 * code.len() + size_of::<Value>();
         let equal = self.values.entry(code).or_default();
         match equal.first_mut() {

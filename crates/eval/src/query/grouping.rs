@@ -70,7 +70,7 @@ impl Groups {
 
     /// Adds a row to its group. `origin` is the position of the row among all rows.
     pub fn add(&mut self, grouping: &Grouping, row: MatchedRow<'_>, origin: &[u8]) -> Result<(), EvalFault> {
-        self.fold(grouping, row, origin, Accumulator::add)
+        self.fold(grouping, row, origin, |accumulator, value| accumulator.add_row(value, origin))
     }
 
     /// Adds `times` equal rows as stored in an index, see [`Accumulator::add_times`].
