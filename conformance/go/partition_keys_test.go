@@ -81,7 +81,7 @@ func TestHierarchicalKeys(t *testing.T) {
 		_, err = container.ReadItem(background, key(2), "b", nil)
 		refused(t, 404, "0", err)
 		_, err = container.ReadItem(background, azcosmos.NewPartitionKeyString("t"), "b", nil)
-		refused(t, 400, "0", err)
+		refused(t, 400, "1001", err)
 		found := everything(t, container)
 		slices.Sort(found)
 		equal(t, []string{"a", "b"}, found)

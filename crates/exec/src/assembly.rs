@@ -22,6 +22,8 @@ pub(crate) struct Assembly {
     keys: Option<KeyRange>,
     /// The last position that was returned or skipped; preceded by earlier ones if it is too long to be kept.
     last: Vec<Vec<u8>>,
+    /// The truncated position at which the page began, with the rows that it named.
+    begun_at: Option<After>,
     has_more: bool,
 }
 
@@ -30,7 +32,8 @@ impl Assembly {
         // A page without space for a row would never end.
         let items_max = items_max.max(1);
         let rows = Vec::with_capacity(items_max.min(ROWS_EXPECTED));
-        Assembly { rows, size: 0, items_max, bytes_max, resume, keys: None, last: Vec::new(), has_more: true }
+        let (keys, last, begun_at) = (None, Vec::new(), None);
+        Assembly { rows, size: 0, items_max, bytes_max, resume, keys, last, begun_at, has_more: true }
     }
 
     /// The range in which the previous page ended.
@@ -82,7 +85,8 @@ impl Assembly {
 
     /// Sets the resolved position after which results are wanted.
     pub(crate) fn start_after(&mut self, position: Vec<u8>) {
-        self.resume.after = After::Position(position);
+        let begun_at = std::mem::replace(&mut self.resume.after, After::Position(position));
+        self.begun_at = Some(begun_at);
     }
 
     /// Adds the next result.
@@ -125,9 +129,16 @@ impl Assembly {
     /// The rows, and where to continue.
     pub(crate) fn finish(self) -> (Vec<QueryRow>, Option<Resume>) {
         let is_done = !self.has_more || self.resume.limit == Some(0);
-        let after = if self.last.is_empty() { self.resume.after } else { After::last_of(&self.last) };
         if is_done {
             return (self.rows, None);
+        }
+        let mut after = match (self.last.is_empty(), self.resume.after) {
+            (false, _) => After::last_of(&self.last),
+            (true, After::Position(position)) => After::last_of(&[position]),
+            (true, cut @ After::Cut { .. }) => cut,
+        };
+        if let Some(begun_at) = self.begun_at {
+            after.name_rows_of(begun_at);
         }
         let range = self.keys.as_ref().map(ranges::bounds).or(self.resume.range);
         (self.rows, Some(Resume { after, range, ..self.resume }))

@@ -14,8 +14,8 @@
 //!
 //! A position contains sort keys, which can be as large as a document, and a continuation must be small. So a long one
 //! is truncated, and resolved again by its last bytes: the number and row of a document, or the hash of a group. A
-//! document may change or be deleted between two pages; therefore the last few rows of the page are named, the last one
-//! first, and the query continues after the first of them that is unchanged. The rows between that one and the end of
+//! document may change or be deleted between two pages; therefore the last few rows are named, the last one first, those
+//! of an earlier page included. The query continues after the first of them that is unchanged. The rows between that one and the end of
 //! the page are those that have changed, so no other row is repeated. Only if all of them have changed does the query
 //! continue at the first row that shares the truncated position: then no row is lost, but some may be repeated.
 
@@ -91,6 +91,20 @@ impl After {
                 let sharing = positions.iter().rev().take_while(|position| position.starts_with(&beginning));
                 let anchors = sharing.take(ANCHORS_MAX).map(|position| Anchor::of(position)).collect();
                 After::Cut { beginning, anchors }
+            }
+        }
+    }
+
+    /// Names the rows of an earlier position too, as far as there is space: a small page has few rows of its own.
+    pub(crate) fn name_rows_of(&mut self, earlier: After) {
+        if let After::Cut { beginning, anchors } = self
+            && let After::Cut { beginning: earlier, anchors: more } = earlier
+            && *beginning == earlier
+        {
+            for anchor in more {
+                if anchors.len() < ANCHORS_MAX && !anchors.contains(&anchor) {
+                    anchors.push(anchor);
+                }
             }
         }
     }

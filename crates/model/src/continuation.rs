@@ -18,9 +18,9 @@ use std::fmt;
 
 const VERSION: u8 = 1;
 const MAC_BYTES: usize = 16;
-/// Longest text that is parsed. Those of queries are below 1 KB; those of feeds contain the key of a document, which has
-/// up to 4 KB.
-const TEXT_MAX: usize = 8192;
+/// Longest text that is parsed. Those of queries are below 1 KB. Those of feeds contain the key of a document: up to three
+/// components of 2 KB and an id of 1 KB, which escapes can double, in Base64.
+const TEXT_MAX: usize = 20 * 1024;
 
 /// The secret with which continuations are authenticated.
 #[derive(Clone)]

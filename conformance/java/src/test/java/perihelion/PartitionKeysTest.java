@@ -106,7 +106,7 @@ class PartitionKeysTest extends Fixture {
         CosmosContainer tenants = tenants();
         tenants.createItem(json("{'id':'1','tenant':'t','user':1,'session':true}"));
         PartitionKey part = new PartitionKeyBuilder().add("t").build();
-        refused(400, 0, () -> tenants.readItem("1", part, ObjectNode.class));
+        refused(400, 1001, () -> tenants.readItem("1", part, ObjectNode.class));
     }
 
     @Test

@@ -92,7 +92,7 @@ class PoliciesTest extends Fixture {
     void policiesThatContradictEachOtherAreRefused() {
         String name = unique("c");
         var noVectors = new CosmosContainerProperties(name, "/pk").setIndexingPolicy(indexing()).setFullTextPolicy(texts());
-        assertTrue(refused(400, 0, () -> database.createContainer(noVectors)).getMessage().contains("vector policy"));
+        assertTrue(refused(400, 0, () -> database.createContainer(noVectors)).getMessage().contains("Embedding"));
         var noTexts = new CosmosContainerProperties(name, "/pk").setIndexingPolicy(indexing()).setVectorEmbeddingPolicy(vectors());
         assertTrue(refused(400, 0, () -> database.createContainer(noTexts)).getMessage().contains("full-text policy"));
         var reserved = new CosmosContainerProperties(name, "/pk")
