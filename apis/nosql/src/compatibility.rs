@@ -24,6 +24,10 @@ use thiserror::Error;
 pub(crate) const HINT: &str = "(Only strict compatibility refuses this: start the server with --compatibility \
      relaxed, or send the header x-perihelion-compatibility: relaxed.)";
 
+/// Ends the message of a refusal of a query that this client cannot merge, or no client.
+pub(crate) const MERGE_HINT: &str = "(The server merges such a query itself with --compatibility relaxed, or with the \
+     header x-perihelion-compatibility: relaxed, if the client does not ask for a plan.)";
+
 /// The API versions of the service, from its version table and from the SDKs.
 const VERSIONS: [&str; 19] = [
     "2020-07-15",

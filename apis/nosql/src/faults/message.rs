@@ -2,7 +2,7 @@
 
 use super::query_text::{code, sentence};
 use super::{NosqlFault, NosqlQueryFault, Refusal, Subject, definition_text, wire};
-use crate::compatibility::{HINT, StrictFault};
+use crate::compatibility::{HINT, MERGE_HINT, StrictFault};
 use crate::role_scope;
 use crate::wire::activity::ActivityId;
 use crate::wire::{headers, json, names};
@@ -53,6 +53,9 @@ pub(crate) fn text(fault: &NosqlFault) -> String {
         NosqlFault::Query(NosqlQueryFault::Text(faults)) => text_errors(faults),
         NosqlFault::Core(fault) => shortened(core(fault), MESSAGE_CHARS_MAX),
         NosqlFault::Strict(fault) => format!("{} {HINT}", shortened(fault.to_string(), MESSAGE_CHARS_MAX)),
+        NosqlFault::Query(NosqlQueryFault::Unmergeable(_) | NosqlQueryFault::FeaturesMissing { .. }) => {
+            format!("{} {MERGE_HINT}", shortened(fault.to_string(), MESSAGE_CHARS_MAX))
+        }
         NosqlFault::Route(_) | NosqlFault::Credential(_) | NosqlFault::Wire(_) | NosqlFault::Query(_) => {
             shortened(fault.to_string(), MESSAGE_CHARS_MAX)
         }

@@ -111,6 +111,7 @@ async fn what_no_client_can_merge_is_refused_with_its_reason() {
     let refused = client.send(query(text)).await;
     assert_eq!(refused.code(), (400, 0));
     assert!(refused.message().contains("Compositions of aggregates"), "{refused:?}");
+    assert!(refused.message().contains("--compatibility relaxed"), "{refused:?}");
     assert_eq!(rows(&client.send(relaxed(query(text))).await), [json!(25)]);
 }
 

@@ -83,8 +83,8 @@ impl PartStatistics {
             return Ok(max);
         }
         let live = self.live.as_ref();
-        let sample = index.value_sample(ranges, live, SAMPLE_VALUES.min(max)).await?;
-        if sample.values < SAMPLE_VALUES {
+        let sample = index.value_sample(ranges, live, max.min(SAMPLE_VALUES + 1)).await?;
+        if sample.values <= SAMPLE_VALUES {
             return Ok(sample.values);
         }
         // Walking values that the index does not know whole leads to their documents anyway.
