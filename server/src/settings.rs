@@ -66,7 +66,8 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         "consistency",
         "LEVEL",
         "Session",
-        "Default consistency level of the account; clients may ask for weaker ones. Reads are always strong",
+        "Default consistency level of the account: Strong, BoundedStaleness, Session, ConsistentPrefix or Eventual; \
+         clients may ask for weaker ones. Reads are always strong",
     ),
     define("public-endpoint", "URL", "", "Endpoint published to clients instead of the address they used"),
     define(

@@ -104,7 +104,9 @@ pub(crate) fn sentence(kind: &FaultKind) -> String {
                  contained in either an aggregate function or the GROUP BY clause."
         ),
         FaultKind::SubqueryInGroupBy => "Subqueries are not allowed in the GROUP BY clause.".to_owned(),
-        FaultKind::OrderByWithGroupBy => "'ORDER BY' is not supported with a GROUP BY clause.".to_owned(),
+        FaultKind::OrderByWithGroupBy => {
+            "'ORDER BY' is not supported with a GROUP BY clause, except by its keys.".to_owned()
+        }
         FaultKind::OrderByInSubquery => "'ORDER BY' is not supported in subqueries.".to_owned(),
         FaultKind::TopInSubquery => "'TOP' is not supported in subqueries.".to_owned(),
         FaultKind::OffsetLimitInSubquery => "'OFFSET LIMIT' is not supported in subqueries.".to_owned(),

@@ -76,8 +76,7 @@ async fn a_permission_names_something_of_its_database() {
     client.create("/dbs/e/colls", container("c")).await;
     let owner = client.send(Call::get("/dbs/d/colls/c")).await.json();
     let script = client.create("/dbs/d/colls/c/udfs", json!({ "id": "f", "body": "function f() {}" })).await;
-    let good =
-        ["dbs/d/colls/c", "/dbs/d/colls/c/docs/a%20b", "dbs/d/colls/c/docs/1", "dbs/d/colls/c/udfs/f"];
+    let good = ["dbs/d/colls/c", "/dbs/d/colls/c/docs/a%20b", "dbs/d/colls/c/docs/1", "dbs/d/colls/c/udfs/f"];
     for (number, link) in good.into_iter().enumerate() {
         let made = client.create(PERMISSIONS, permission(&format!("p{number}"), link)).await;
         assert_eq!((&made["resource"], &made["permissionMode"]), (&json!(link), &json!("Read")));
