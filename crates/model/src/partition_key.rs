@@ -170,9 +170,8 @@ fn check_characters(text: &str) -> Result<(), usize> {
     while !rest.is_empty() {
         let position = text.len() - rest.len();
         let name = rest.strip_prefix('/').ok_or(position)?;
-        if name.starts_with('"') {
-            // What is inside of quotes is checked with the path as a whole.
-            rest = name.rfind('"').and_then(|end| name.get(end + 1..)).unwrap_or_default();
+        if let Some(quote @ ('"' | '\'')) = name.chars().next() {
+            rest = after_quoted(&name[1..], quote);
             continue;
         }
         let end = name.find('/').unwrap_or(name.len());
@@ -183,6 +182,17 @@ fn check_characters(text: &str) -> Result<(), usize> {
         rest = name.get(end..).unwrap_or_default();
     }
     Ok(())
+}
+
+/// What follows a name in quotes, after its opening quote. What is inside is checked with the path as a whole.
+fn after_quoted(text: &str, quote: char) -> &str {
+    let mut is_escaped = false;
+    let end = text.find(|character| {
+        let is_end = character == quote && !is_escaped;
+        is_escaped = character == '\\' && !is_escaped;
+        is_end
+    });
+    end.and_then(|end| text.get(end + 1..)).unwrap_or_default()
 }
 
 /// The value of a partition key, one component per path.
@@ -372,10 +382,19 @@ mod tests {
     #[test]
     fn paths_have_valid_characters_outside_of_quotes() {
         let check = |path: &str| PartitionKeyDefinition::new(PartitionKeyKind::HashV2, [path]);
-        for path in ["/a", "/a/b_c", "/größe", "/a-b", "/\"a b*\"", "/a/\"b/c\"/d"] {
+        for path in ["/a", "/a/b_c", "/größe", "/a-b", "/\"a b*\"", "/a/\"b/c\"/d", "/'a b'", "/'a\\'b'/c"]
+        {
             assert!(check(path).is_ok(), "{path}");
         }
-        for (path, position) in [("id", 0), ("/id ds", 3), ("/a*", 2), ("/a/?", 3), ("/a/", 3), ("/a@b", 2)] {
+        for (path, position) in [
+            ("id", 0),
+            ("/id ds", 3),
+            ("/a*", 2),
+            ("/a/?", 3),
+            ("/a/", 3),
+            ("/a@b", 2),
+            ("/\"a\"/b*/\"c\"", 6),
+        ] {
             let rule = DefinitionRule::KeyPath { path: path.to_owned(), position };
             assert_eq!(check(path), Err(DefinitionPart::PartitionKey.violates(rule)));
         }
