@@ -96,10 +96,10 @@ fn fold(
     Ok(known.map(Into::into))
 }
 
-/// Number of words of a text; 0 for anything else.
+/// Number of words of a text, stop words included; 0 for anything else.
 pub(super) fn word_count(call: Call<'_>) -> EvalResult<'_> {
     let text = call.text(0)?.map(|text| analysed(call, &text)).transpose()?;
-    let words = text.map_or(0, |text| text.words().len());
+    let words = text.map_or(0, |text| text.length());
     Ok(Some(Value::Int64(i64::try_from(words).unwrap_or(i64::MAX)).into()))
 }
 
@@ -118,7 +118,7 @@ pub(super) fn score(call: Call<'_>) -> EvalResult<'_> {
             return Ok(None);
         };
         call.charge(term.steps(&text))?;
-        score += statistics.weight(term.occurrences(&text), text.words().len(), hits);
+        score += statistics.weight(term.occurrences(&text), text.length(), hits);
     }
     Ok(Some(double_value(score).into()))
 }

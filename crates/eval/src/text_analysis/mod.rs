@@ -72,12 +72,20 @@ impl Language {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Terms {
     words: Vec<String>,
+    length: usize,
 }
 
 impl Terms {
     /// The stems in order.
     pub fn words(&self) -> &[String] {
         &self.words
+    }
+
+    /// Number of words of the text, stop words included: longer texts score lower.
+    ///
+    /// Own decision: without stop words, texts tie that the service ranks one after the other.
+    pub fn length(&self) -> usize {
+        self.length
     }
 
     /// How often the words of a phrase occur consecutively. A phrase without words never occurs.
@@ -92,13 +100,15 @@ impl Terms {
 /// Splits a text into its words. Stop words leave no gap: the words around them count as adjacent.
 pub fn analyse(text: &str, language: Language) -> Terms {
     let stemmer = language.stemmer();
+    let mut length = 0;
     let words = text
         .unicode_words()
+        .inspect(|_| length += 1)
         .map(|word| word.to_lowercase().replace('’', "'"))
         .filter(|word| !language.is_stop_word(word))
         .map(|word| stemmer.stem(&word).into_owned())
         .collect();
-    Terms { words }
+    Terms { words, length }
 }
 
 #[cfg(test)]
@@ -117,6 +127,12 @@ mod tests {
         check("1,977 people don't care — 5 do", Language::English, &["1,977", "peopl", "care"]);
         check("Die Häuser der Städte", Language::German, &["die", "haus", "der", "stadt"]);
         check("state of the art", Language::English, &["state", "art"]);
+    }
+
+    #[test]
+    fn stop_words_count_for_the_length() {
+        assert_eq!(analyse("The quick brown fox", Language::English).length(), 4);
+        assert_eq!(analyse("", Language::English).length(), 0);
     }
 
     #[test]
