@@ -88,7 +88,7 @@ impl PartStatistics {
             return Ok(sample.values);
         }
         // Walking values that the index does not know whole leads to their documents anyway.
-        if sample.truncated.saturating_mul(2) > sample.values {
+        if sample.is_truncated() {
             return Ok(max);
         }
         let expected = self.total.saturating_mul(sample.values) / sample.documents.max(1);
@@ -98,6 +98,19 @@ impl PartStatistics {
         open.meter.expect(index.value_bound(ranges).min(max).saturating_mul(VALUE_STEPS));
         yield_if_due(&open.meter).await?;
         index.value_count(ranges, live, max).await
+    }
+
+    /// Whether there are many values in some ranges, and most of the first ones are truncated.
+    pub(crate) async fn are_truncated(
+        &self,
+        index: &IndexReader,
+        ranges: &[ValueRange],
+    ) -> Result<bool, Fault> {
+        if index.value_bound(ranges) <= SAMPLE_VALUES {
+            return Ok(false);
+        }
+        let sample = index.value_sample(ranges, self.live.as_ref(), SAMPLE_VALUES + 1).await?;
+        Ok(sample.values > SAMPLE_VALUES && sample.is_truncated())
     }
 
     /// Whether there are at most `max` distinct values in some ranges. Never for a small scope.

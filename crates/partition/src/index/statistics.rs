@@ -41,6 +41,13 @@ pub struct ValueSample {
     pub truncated: u64,
 }
 
+impl ValueSample {
+    /// Whether most values are truncated.
+    pub fn is_truncated(&self) -> bool {
+        self.truncated.saturating_mul(2) > self.values
+    }
+}
+
 impl ValueRange {
     /// All values of a path.
     pub fn whole(path: IndexPath) -> ValueRange {

@@ -39,10 +39,11 @@ pub(super) async fn cover<'l>(
     let otherwise = total.min(candidates.saturating_mul(FETCH_COST));
     let tests = filter.as_ref().map(|filter| filter.lookup.tested_ranges()).unwrap_or_default();
     let walk = ValueWalk { covered: &covered, tests, total, candidates };
-    // Nothing is counted if the upper bound decides already. It is about all keys, so a scope is always counted.
+    // Nothing is counted if the upper bound decides already. It is about all keys, so a scope is always counted. It
+    // does not know whether the values are whole.
     let is_whole = open.part.scope == PartScope::Whole;
     let mut cost = if is_whole { walk.cost_at_most(index) } else { u64::MAX };
-    if open.is_explained || cost > otherwise {
+    if open.is_explained || cost > otherwise || walk.is_truncated(index, statistics).await? {
         cost = walk.cost(open, index, statistics, otherwise).await?;
     }
     let way = Way::Covered(covered, filter);
@@ -87,6 +88,20 @@ impl ValueWalk<'_, '_> {
             walked = walked.saturating_add(values);
         }
         Ok(self.whole(walked))
+    }
+
+    /// Whether most of the values are truncated, so that walking them leads to their documents anyway.
+    async fn is_truncated(&self, index: &IndexReader, statistics: &PartStatistics) -> Result<bool, Fault> {
+        if statistics.are_truncated(index, &self.tests).await? {
+            return Ok(true);
+        }
+        for (path, most) in self.walked() {
+            let range = ValueRange::whole(path.clone());
+            if most == u64::MAX && statistics.are_truncated(index, &[range]).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The paths whose values are walked, each with the maximum number of values.
