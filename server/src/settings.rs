@@ -80,7 +80,7 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         "throughput",
         "measure|enforce",
         "measure",
-        "`measure`: count request units; `enforce`: refuse requests above the limit (not implemented yet)",
+        "`measure`: count request units; `enforce`: refuse requests beyond the provisioned throughput",
     ),
     define(
         "partition-max-throughput",

@@ -156,6 +156,7 @@ impl NosqlApi {
                 auth::authenticate(self.engine.access(), now_seconds, &signed, self.options.takes_key_tokens)?
             }
         };
+        let principal = principal.with_priority(headers::priority(&parts.headers)?);
         headers::check_consistency(&parts.headers, self.options.consistency)?;
         if let Some(fault) = compatibility::unknown_version(&parts.headers)
             && compatibility::mode(&parts.headers, self.options.compatibility)? == Compatibility::Strict

@@ -43,6 +43,8 @@ pub struct EngineOptions {
     pub partition_throughput_max: u64,
     /// Request units per second of each partition of a new container that needs more than one.
     pub partition_throughput_new: u64,
+    /// Whether requests beyond the provisioned throughput are refused.
+    pub throughput: ThroughputMode,
     /// Whether a write is acknowledged only after it was synced to disk.
     pub durability: Durability,
     /// Size of the record cache.
@@ -75,6 +77,7 @@ impl Default for EngineOptions {
             keys: Vec::new(),
             partition_throughput_max: 10_000,
             partition_throughput_new: 6_000,
+            throughput: ThroughputMode::Measure,
             durability: Durability::Sync,
             record_cache_bytes: RECORD_CACHE_BYTES_DEFAULT,
             query_bounds: QueryBounds::default(),
@@ -88,6 +91,15 @@ impl Default for EngineOptions {
             document_link: |rid| rid.to_string(),
         }
     }
+}
+
+/// What happens to requests beyond the provisioned throughput.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThroughputMode {
+    /// They are counted.
+    Measure,
+    /// They are refused with a delay.
+    Enforce,
 }
 
 /// How long and how many partitions stay open. A closed one is opened again by the next request.
@@ -171,8 +183,8 @@ impl Engine {
         options: EngineOptions,
         ambient: Arc<dyn Ambient>,
     ) -> Result<Arc<Engine>, Fault> {
-        let catalog =
-            Catalog::open(&store, options.computed_reader, |bytes| ambient.fill_random(bytes)).await?;
+        let fill_random = |bytes: &mut [u8]| ambient.fill_random(bytes);
+        let catalog = Catalog::open(&store, options.computed_reader, options.throughput, fill_random).await?;
         let secrets = catalog.secrets();
         let continuation_key = ContinuationKey::new(secrets.continuation);
         let access = Access::new(options.keys.clone(), secrets.token);

@@ -72,7 +72,7 @@ pub struct FeedPage {
 impl Engine {
     /// Reads a page of documents.
     pub async fn feed(&self, pass: FeedPass<'_>, request: &FeedRequest) -> Result<FeedPage, Fault> {
-        let FeedPass { container, mut scope } = pass;
+        let FeedPass { container, mut scope, priority } = pass;
         let context = continuation::context("feed", container);
         let mut resumed_at = None;
         if let Some(text) = &request.continuation {
@@ -96,7 +96,12 @@ impl Engine {
             let Some(range) = keys.intersection(owned) else {
                 continue;
             };
-            let resume_after = self.feed_from(container, slot, range, request, &mut page, &mut bytes).await?;
+            let resume_after = match self.admit(slot, priority) {
+                Ok(()) => self.feed_from(container, slot, range, request, &mut page, &mut bytes).await?,
+                // What was read of other partitions is returned; the client comes back for this one.
+                Err(_) if !page.documents.is_empty() => Some(range.start),
+                Err(refused) => return Err(refused.into()),
+            };
             if let Some(last) = resume_after {
                 let key = &self.continuation_key;
                 page.continuation = Some(continuation::seal(key, &context, container, &scope, &last)?);

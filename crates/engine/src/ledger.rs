@@ -1,9 +1,14 @@
 //! The ledger: work that partitions report is priced here, once, and recorded for the partition that did it.
 //!
-//! Refused requests are recorded too. Metrics show the totals since the start; they do not survive a restart.
+//! What is recorded is taken from the budget of the partition, or from that of the database if its containers share
+//! throughput. Refused requests are recorded too. Metrics show the totals since the start; they do not survive a restart.
 
-use model::{Charge, Fault, StorageFault, Work};
+use crate::budget::Budget;
+use arc_swap::ArcSwapOption;
+use model::{Charge, Fault, LimitFault, Priority, StorageFault, Work};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Totals of the requests on one partition.
 #[derive(Debug, Default)]
@@ -11,8 +16,13 @@ pub(crate) struct Ledger {
     requests: AtomicU64,
     refused: AtomicU64,
     damaged: AtomicU64,
+    throttled: AtomicU64,
     /// In hundredths of a request unit.
     charged: AtomicU64,
+    /// The partition's part of the throughput of its container.
+    budget: Budget,
+    /// The budget of the database, if the container has no throughput of its own.
+    shared: ArcSwapOption<Budget>,
 }
 
 /// The content of a ledger.
@@ -24,11 +34,39 @@ pub struct LedgerTotals {
     pub refused: u64,
     /// Refused requests that found damaged data.
     pub damaged: u64,
+    /// Requests that were refused because the throughput was used up.
+    pub throttled: u64,
     /// The total charge.
     pub charged: Charge,
 }
 
 impl Ledger {
+    /// Limits the partition to its part of the container's throughput.
+    pub(crate) fn limit(&self, units_per_second: Option<f64>) {
+        self.budget.set_rate(units_per_second);
+        self.shared.store(None);
+    }
+
+    /// Makes requests draw on the throughput of the database.
+    pub(crate) fn share(&self, budget: &Arc<Budget>) {
+        self.budget.set_rate(None);
+        self.shared.store(Some(Arc::clone(budget)));
+    }
+
+    /// Admits a request, or refuses it because the throughput is used up. `now` is called only if it is limited.
+    pub(crate) fn admit(&self, priority: Priority, now: impl FnOnce() -> Duration) -> Result<(), LimitFault> {
+        let shared = self.shared.load();
+        let budget = shared.as_deref().unwrap_or(&self.budget);
+        if !budget.is_limited() {
+            return Ok(());
+        }
+        let admitted = budget.admit(now(), priority);
+        if admitted.is_err() {
+            self.throttled.fetch_add(1, Ordering::Relaxed);
+        }
+        admitted
+    }
+
     /// Prices the work of one request and records it.
     pub(crate) fn record(&self, work: Work) -> Charge {
         let charge = work.price();
@@ -43,6 +81,10 @@ impl Ledger {
         }
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.charged.fetch_add(charge.hundredths(), Ordering::Relaxed);
+        match &*self.shared.load() {
+            Some(shared) => shared.spend(charge),
+            None => self.budget.spend(charge),
+        }
     }
 
     pub(crate) fn refuse(&self, fault: &Fault, charge: Charge) {
@@ -57,15 +99,17 @@ impl Ledger {
             requests: self.requests.load(Ordering::Relaxed),
             refused: self.refused.load(Ordering::Relaxed),
             damaged: self.damaged.load(Ordering::Relaxed),
+            throttled: self.throttled.load(Ordering::Relaxed),
             charged: Charge::from_hundredths(self.charged.load(Ordering::Relaxed)),
         }
     }
 }
 
-/// The charge of a refused request: nothing before the caller is authenticated, the minimum afterwards.
+/// The charge of a refused request: nothing before the caller is authenticated, nothing if the throughput is used up,
+/// otherwise the minimum.
 pub fn refusal_charge(fault: &Fault) -> Charge {
     match fault {
-        Fault::Access(_) => Charge::NONE,
+        Fault::Access(_) | Fault::Limit(LimitFault::Throughput { .. }) => Charge::NONE,
         Fault::Request(_)
         | Fault::Missing(_)
         | Fault::Conflict(_)
@@ -87,5 +131,24 @@ fn refusals_are_recorded_beside_what_was_done() {
     }
     ledger.record(Work::Create { bytes: 10 });
     let charged = Charge::MINIMUM + Charge::MINIMUM + Charge::MINIMUM + Work::Create { bytes: 10 }.price();
-    assert_eq!(ledger.totals(), LedgerTotals { requests: 4, refused: 2, damaged: 1, charged });
+    assert_eq!(ledger.totals(), LedgerTotals { requests: 4, refused: 2, damaged: 1, throttled: 0, charged });
+}
+
+#[test]
+fn charges_are_taken_from_the_budget_that_applies() {
+    let now = || Duration::from_secs(1);
+    let ledger = Ledger::default();
+    let shared = Arc::new(Budget::default());
+    shared.set_rate(Some(1.0));
+    ledger.limit(Some(10.0));
+    ledger.add(Charge::from_hundredths(1000));
+    // Nothing was spent before the first request was admitted.
+    ledger.share(&shared);
+    assert_eq!(ledger.admit(Priority::High, now), Ok(()));
+    ledger.add(Charge::from_hundredths(150));
+    assert!(ledger.admit(Priority::High, now).is_err());
+    assert!(shared.admit(now(), Priority::High).is_err());
+    ledger.limit(None);
+    assert_eq!(ledger.admit(Priority::High, || unreachable!()), Ok(()));
+    assert_eq!(ledger.totals().throttled, 1);
 }

@@ -5,6 +5,7 @@
 
 mod admission;
 mod authorisation;
+mod budget;
 mod catalog;
 mod continuation;
 mod derived;
@@ -44,7 +45,7 @@ pub use documents::{
     AfterRefusal, BatchReceipt, BulkReceipt, DocumentAddress, DocumentReceipt, Keyed, ReadOptions,
     RefusedDocument, StepReceipt,
 };
-pub use engine::{Engine, EngineOptions, MemoryUse, PartitionBounds, STORE_SPACES};
+pub use engine::{Engine, EngineOptions, MemoryUse, PartitionBounds, STORE_SPACES, ThroughputMode};
 pub use exec::{Impact, IndexUse, Indexes, ParsedProperty, QueryBounds, QueryMetrics, QueryRow, SingleIndex};
 pub use feed::{FeedPage, FeedRequest, Scope};
 pub use isolation::LARGE_TEXT_BYTES;

@@ -155,7 +155,7 @@ fn charges(engine: &Engine, figures: &mut Figures<'_>) -> fmt::Result {
     for container in state.containers() {
         for slot in &container.map.entries {
             let totals = slot.ledger.totals();
-            if totals.requests > 0 {
+            if totals.requests > 0 || totals.throttled > 0 {
                 rows.push((partition_labels(container, slot), totals));
             }
         }
@@ -175,6 +175,12 @@ fn charges(engine: &Engine, figures: &mut Figures<'_>) -> fmt::Result {
         "partition_requests_refused",
         help,
         rows.iter().map(|(labels, totals)| (labels.clone(), totals.refused)),
+    )?;
+    let help = "Requests that were refused because the throughput was used up";
+    figures.counters(
+        "partition_requests_throttled",
+        help,
+        rows.iter().map(|(labels, totals)| (labels.clone(), totals.throttled)),
     )?;
     let help = "Requests that were refused because they found damaged data";
     figures.counters(

@@ -5,7 +5,7 @@
 use crate::authorisation::{Principal, QueryPass};
 use crate::catalog::Container;
 use crate::continuation::{self, Continuation, Opened};
-use crate::engine::Engine;
+use crate::engine::{Engine, ThroughputMode};
 use crate::feed::{PAGE_BYTES_STOP, Scope, bounds};
 use crate::isolation::Size;
 use crate::ledger::refusal_charge;
@@ -63,6 +63,7 @@ impl Engine {
     /// Computes a page of a query.
     pub async fn query(&self, mut pass: QueryPass<'_>, request: &QueryRequest) -> Result<QueryPage, Fault> {
         let container = pass.container;
+        self.admit_query(&pass)?;
         let size = Size::of_text(request.text_bytes);
         let defined = Defined::of(container, self.options.document_link)?;
         let ready = self.prepared(&pass, request, size, &defined).await;
@@ -117,6 +118,16 @@ impl Engine {
             charge,
             metrics,
         })
+    }
+
+    /// Refuses a query if the throughput of one of its partitions is used up.
+    fn admit_query(&self, pass: &QueryPass<'_>) -> Result<(), Fault> {
+        if self.options.throughput == ThroughputMode::Measure {
+            return Ok(());
+        }
+        let (hashes, _) = bounds(pass.container, &pass.scope)?;
+        let mut slots = pass.container.map.owners(&hashes);
+        Ok(slots.try_for_each(|slot| self.admit(slot, pass.principal.priority()))?)
     }
 
     /// Prices a page and records the share of each partition. The part of the price that no partition caused alone is

@@ -14,8 +14,8 @@ use crate::ledger::{Ledger, refusal_charge};
 use crate::slot::PartitionSlot;
 use kv::{Health, Store};
 use model::{
-    Charge, EffectiveKey, Fault, Lsn, MissingFault, PartitionKey, RequestFault, SessionToken, StorageFault,
-    Work,
+    Charge, EffectiveKey, Fault, LimitFault, Lsn, MissingFault, PartitionKey, Priority, RequestFault,
+    SessionToken, StorageFault, Work,
 };
 use partition::index::IndexFinding;
 use partition::{PhysicalPartition, RecordPage, RecordScan, Unexecuted};
@@ -126,6 +126,21 @@ impl Engine {
         }
         let effective = definition.effective_key(&key);
         Ok(LogicalKey { partition_key: key, effective })
+    }
+
+    /// Refuses a request on the partition of `key` if its throughput is used up.
+    pub(crate) fn admit_at(
+        &self,
+        container: &Container,
+        key: &EffectiveKey,
+        priority: Priority,
+    ) -> Result<(), LimitFault> {
+        container.map.owner(key).map_or(Ok(()), |slot| self.admit(slot, priority))
+    }
+
+    /// Refuses a request if the throughput of a partition is used up.
+    pub(crate) fn admit(&self, slot: &PartitionSlot, priority: Priority) -> Result<(), LimitFault> {
+        slot.ledger.admit(priority, || self.ambient.monotonic())
     }
 
     pub(crate) async fn read_at(

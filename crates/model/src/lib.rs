@@ -16,6 +16,7 @@ mod murmur;
 mod opaque;
 mod partition_key;
 pub mod policy;
+mod priority;
 mod resource;
 mod rid;
 mod session;
@@ -45,6 +46,7 @@ pub use ids::{
 pub use opaque::{Opaque, OpaqueMembers};
 pub use partition_key::{KeyComponent, PartitionKey, PartitionKeyDefinition, PartitionKeyKind};
 pub use policy::{DefaultTtl, UniqueKey, UniqueKeyPolicy};
+pub use priority::Priority;
 pub use resource::{
     ClientEncryptionKeyDefinition, LetterCase, PermissionDefinition, PermissionMode, ScriptDefinition,
     ScriptKind, TokenLife, TriggerOperation, TriggerTime,

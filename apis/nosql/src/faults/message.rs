@@ -189,6 +189,11 @@ fn limit(fault: &LimitFault) -> String {
             "Request rate is large. Too much is under way for this caller, so no changes were made; try again later."
                 .to_owned()
         }
+        LimitFault::Throughput { retry_after_ms } => format!(
+            "Message: {{\"Errors\":[\"Request rate is large. More Request Units may be needed, so no changes were \
+             made. Please retry this request later. Learn more: http://aka.ms/cosmosdb-error-429\"]}}\r\n\
+             The provisioned throughput is used up for {retry_after_ms} ms"
+        ),
         LimitFault::TransactionBytes { .. }
         | LimitFault::KeyBytes { .. }
         | LimitFault::TransactionDocuments { .. }

@@ -153,7 +153,7 @@ fn limit(fault: &LimitFault) -> (StatusCode, u32) {
         LimitFault::AnswerBytes { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 3402),
         LimitFault::TooManyOperations { .. } | LimitFault::KeyBytes { .. } => (StatusCode::BAD_REQUEST, 0),
         LimitFault::TooManyResources { .. } | LimitFault::Exhausted { .. } => (StatusCode::FORBIDDEN, 1005),
-        LimitFault::Busy { .. } => (StatusCode::TOO_MANY_REQUESTS, 3200),
+        LimitFault::Busy { .. } | LimitFault::Throughput { .. } => (StatusCode::TOO_MANY_REQUESTS, 3200),
         LimitFault::Overloaded { .. } | LimitFault::Stopping { .. } => (StatusCode::SERVICE_UNAVAILABLE, 0),
     }
 }

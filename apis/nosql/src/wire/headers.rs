@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName};
 use model::limits::{
     AUTOSCALE_MIN, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, TOKEN_SECONDS_MAX, TOKEN_SECONDS_MIN,
 };
-use model::{SessionToken, Throughput, TokenLife};
+use model::{Priority, SessionToken, Throughput, TokenLife};
 use plan::Condition;
 use std::fmt::Display;
 
@@ -115,6 +115,16 @@ pub(crate) fn check_consistency(headers: &HeaderMap, offered: ConsistencyLevel) 
         Ok(asked) if asked <= offered => Ok(()),
         Ok(_) => Err(WireFault::ConsistencyTooStrong { asked: text.to_owned(), offered: offered.name() }),
         Err(_) => Err(bad(&names::CONSISTENCY_LEVEL, text, "it is no consistency level")),
+    }
+}
+
+/// The priority of the request when throughput is scarce.
+pub(crate) fn priority(headers: &HeaderMap) -> Result<Priority, WireFault> {
+    match text(headers, &names::PRIORITY_LEVEL)? {
+        None => Ok(Priority::High),
+        Some(text) if text.eq_ignore_ascii_case("high") => Ok(Priority::High),
+        Some(text) if text.eq_ignore_ascii_case("low") => Ok(Priority::Low),
+        Some(text) => Err(bad(&names::PRIORITY_LEVEL, text, "it must be High or Low")),
     }
 }
 
@@ -239,6 +249,14 @@ mod tests {
         assert!(matches!(level("Strong"), Err(WireFault::ConsistencyTooStrong { .. })));
         assert!(matches!(level("boundedstaleness"), Err(WireFault::ConsistencyTooStrong { .. })));
         assert!(matches!(level("Perfect"), Err(WireFault::Header { .. })));
+    }
+
+    #[test]
+    fn a_request_has_high_priority_unless_it_says_low() {
+        let level = |text: &str| priority(&with(&names::PRIORITY_LEVEL, text.as_bytes()));
+        assert_eq!(priority(&HeaderMap::new()), Ok(Priority::High));
+        assert_eq!((level("High"), level("low")), (Ok(Priority::High), Ok(Priority::Low)));
+        assert!(level("1").is_err() && level("lowest").is_err());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Entries of the catalog: databases, containers with their partition map, offers.
 
+use crate::budget::Budget;
 use crate::derived::Derived;
 use crate::slot::{Opening, PartitionSlot};
 use exec::ParsedProperty;
@@ -63,11 +64,12 @@ pub struct Database {
     number: DatabaseNumber,
     id: String,
     stamp: CatalogStamp,
+    budget: Arc<Budget>,
 }
 
 impl Database {
     pub(crate) fn new(number: DatabaseNumber, id: String, stamp: CatalogStamp) -> Database {
-        Database { number, id, stamp }
+        Database { number, id, stamp, budget: Arc::default() }
     }
 
     /// Its number, never reused.
@@ -97,6 +99,11 @@ impl Database {
 
     pub(crate) fn stamp(&self) -> CatalogStamp {
         self.stamp
+    }
+
+    /// What the containers without throughput of their own share.
+    pub(crate) fn budget(&self) -> &Arc<Budget> {
+        &self.budget
     }
 }
 

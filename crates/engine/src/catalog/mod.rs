@@ -9,6 +9,7 @@ mod entries;
 mod load;
 mod offers;
 mod permissions;
+mod rates;
 mod rows;
 mod scripts;
 mod shelf;

@@ -6,7 +6,7 @@ use super::permissions::Permission;
 use super::rows::{self, MetaRow, StoreSecrets};
 use super::shelf::{DefinitionCode, Shelf};
 use crate::authorisation::Grant;
-use crate::engine::Engine;
+use crate::engine::{Engine, ThroughputMode};
 use arc_swap::ArcSwap;
 use kv::{Batch, Durability, Store};
 use model::{
@@ -104,6 +104,7 @@ pub(crate) struct Catalog {
     /// A change has failed and it is unknown whether it is in the store.
     doubtful: AtomicBool,
     computed_reader: ComputedReader,
+    throughput: ThroughputMode,
 }
 
 impl Catalog {
@@ -111,6 +112,7 @@ impl Catalog {
     pub(crate) async fn open(
         store: &Store,
         computed_reader: ComputedReader,
+        throughput: ThroughputMode,
         fill_random: impl Fn(&mut [u8]),
     ) -> Result<Catalog, Fault> {
         let view = store.view().await.map_err(read_fault)?;
@@ -120,12 +122,24 @@ impl Catalog {
             batch.put(CATALOG, keyspace::catalog_meta_key(), rows::encode_meta(&state.meta));
             store.submit(&store.lane(), batch, Durability::Sync).await.map_err(commit_fault)?;
         }
-        Ok(Catalog {
-            state: ArcSwap::from_pointee(state),
+        let catalog = Catalog {
+            state: ArcSwap::default(),
             changing: Mutex::new(()),
             doubtful: AtomicBool::new(false),
             computed_reader,
-        })
+            throughput,
+        };
+        catalog.show(state);
+        Ok(catalog)
+    }
+
+    /// Makes a state visible.
+    fn show(&self, state: CatalogState) {
+        match self.throughput {
+            ThroughputMode::Measure => {}
+            ThroughputMode::Enforce => state.assign_rates(),
+        }
+        self.state.store(Arc::new(state));
     }
 
     /// The current entries.
@@ -163,7 +177,7 @@ impl Catalog {
             store.submit(&store.lane(), Batch::default(), Durability::Sync).await.map_err(commit_fault)?;
         let mut found = CatalogState::load(&view, self.computed_reader).await?;
         found.take_over(&self.state.load());
-        self.state.store(Arc::new(found));
+        self.show(found);
         self.doubtful.store(false, Ordering::Release);
         Ok(())
     }
@@ -181,7 +195,7 @@ impl Catalog {
     /// Makes the result of a change visible.
     pub(super) fn publish(&self, state: CatalogState) {
         state.retire_dropped();
-        self.state.store(Arc::new(state));
+        self.show(state);
     }
 
     /// Whether the outcome of a change is unknown.

@@ -19,3 +19,4 @@ mod recreated;
 mod slots;
 mod small_resources;
 mod sweep;
+mod throughput;
