@@ -129,8 +129,9 @@ fn refusals_are_recorded_beside_what_was_done() {
     for fault in [Fault::Internal("x".to_owned()), damage] {
         ledger.refuse(&fault, refusal_charge(&fault));
     }
-    ledger.record(Work::Create { bytes: 10 });
-    let charged = Charge::MINIMUM + Charge::MINIMUM + Charge::MINIMUM + Work::Create { bytes: 10 }.price();
+    ledger.record(Work::Create { bytes: 10, terms: 1 });
+    let charged =
+        Charge::MINIMUM + Charge::MINIMUM + Charge::MINIMUM + Work::Create { bytes: 10, terms: 1 }.price();
     assert_eq!(ledger.totals(), LedgerTotals { requests: 4, refused: 2, damaged: 1, throttled: 0, charged });
 }
 

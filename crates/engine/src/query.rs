@@ -130,8 +130,7 @@ impl Engine {
         Ok(slots.try_for_each(|slot| self.admit(slot, pass.principal.priority()))?)
     }
 
-    /// Prices a page and records the share of each partition. The part of the price that no partition caused alone is
-    /// charged to the first one.
+    /// Prices the work of each partition that was read, at least the price of an empty page, and records it.
     fn record_query(
         &self,
         container: &Container,
@@ -141,25 +140,22 @@ impl Engine {
         if let Some(path) = metrics.path {
             self.metrics.query_time(path, metrics.total_time);
         }
-        let charge = Work::Query { documents: metrics.documents_read, bytes: metrics.bytes_read }.price();
-        let base = Work::Query { documents: 0, bytes: 0 }.price();
-        let mut rest = charge;
-        let mut record = |ordinal, part: Charge| {
-            let part = part.min(rest);
+        let mut total = Charge::NONE;
+        let mut record = |ordinal, documents, bytes| {
+            let charge = Work::Query { documents, bytes }.price();
             if let Some(slot) = container.map.by_ordinal(ordinal) {
-                slot.ledger.add(part);
+                slot.ledger.add(charge);
             }
-            rest = rest.less(part);
+            total += charge;
         };
-        let first = seen.first().map(|(ordinal, _)| *ordinal);
-        for work in metrics.partitions.iter().filter(|work| Some(work.ordinal) != first) {
-            let priced = Work::Query { documents: work.documents, bytes: work.bytes }.price();
-            record(work.ordinal, priced.less(base));
+        for work in &metrics.partitions {
+            record(work.ordinal, work.documents, work.bytes);
         }
-        if let Some(first) = first {
-            record(first, charge);
+        let is_recorded = |ordinal| metrics.partitions.iter().any(|work| work.ordinal == ordinal);
+        for (ordinal, _) in seen.iter().filter(|(ordinal, _)| !is_recorded(*ordinal)) {
+            record(*ordinal, 0, 0);
         }
-        charge
+        if total == Charge::NONE { Work::Query { documents: 0, bytes: 0 }.price() } else { total }
     }
 
     /// Prepares a query: here, or if that takes long, separately from other requests.

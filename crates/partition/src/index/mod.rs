@@ -55,6 +55,7 @@ mod run_writer;
 mod segment;
 mod spatial;
 mod statistics;
+mod term_count;
 mod terms;
 #[cfg(test)]
 mod tests;
@@ -87,5 +88,6 @@ pub use manifest::Fingerprint;
 pub(crate) use recovery::{catch_up, open};
 pub(crate) use rules::Rules;
 pub(crate) use run_numbers::RunNumbers;
+pub(crate) use term_count::term_count;
 pub(crate) use terms::DocumentVersion;
 pub(crate) use unnamed::UnnamedRun;
