@@ -262,7 +262,7 @@ impl Engine {
                 items_max: DELETE_AT_A_TIME,
                 bytes_max: DELETE_BYTES_AT_A_TIME,
             };
-            let (page, _) = self.page_at(container, &key.effective, &[], &scan).await?;
+            let (page, ..) = self.page_at(container, &[], &scan).await?;
             let numbers: Vec<_> = page.documents.iter().map(|stored| stored.number).collect();
             charge += self.delete_all(container, &key, &numbers).await?;
             match page.resume_after {

@@ -239,7 +239,8 @@ impl Engine {
         self.jobs.stop().await;
         self.slots.stop_opening();
         let containers: Vec<_> = self.catalog.state().containers().cloned().collect();
-        let slots: Vec<_> = containers.iter().flat_map(|container| &container.map.entries).collect();
+        let maps: Vec<_> = containers.iter().map(|container| container.map.load()).collect();
+        let slots: Vec<_> = maps.iter().flat_map(|map| &map.entries).collect();
         let mut closed = Ok(());
         // The heads of all partitions of a chunk are written by few group commits.
         for chunk in slots.chunks(CLOSING_MAX) {

@@ -120,7 +120,7 @@ fn partitions(engine: &Engine, figures: &mut Figures<'_>) -> fmt::Result {
     let state = engine.catalog.state();
     let (mut queued, mut builds, mut rows) = (0, 0, Vec::new());
     for container in state.containers() {
-        for slot in &container.map.entries {
+        for slot in &container.map.load().entries {
             let Some(partition) = slot.current() else { continue };
             queued += partition.queue_depth() as u64;
             builds += u64::from(partition.index_progress() < 100);
@@ -153,7 +153,7 @@ fn charges(engine: &Engine, figures: &mut Figures<'_>) -> fmt::Result {
     let state = engine.catalog.state();
     let mut rows = Vec::new();
     for container in state.containers() {
-        for slot in &container.map.entries {
+        for slot in &container.map.load().entries {
             let totals = slot.ledger.totals();
             if totals.requests > 0 || totals.throttled > 0 {
                 rows.push((partition_labels(container, slot), totals));

@@ -10,7 +10,6 @@ use crate::feed::{PAGE_BYTES_STOP, Scope, bounds};
 use crate::isolation::Size;
 use crate::ledger::refusal_charge;
 use crate::router::{Attempts, Routed};
-use crate::slot::PartitionSlot;
 use exec::{
     IndexUse, Page, PageRequest, ParsedProperty, Part, PartScope, PartSource, Program, QueryMetrics,
     QueryRow, Resume, rank,
@@ -64,6 +63,7 @@ impl Engine {
     pub async fn query(&self, mut pass: QueryPass<'_>, request: &QueryRequest) -> Result<QueryPage, Fault> {
         let container = pass.container;
         self.admit_query(&pass)?;
+        let addressed = pass.scope.range_id();
         let size = Size::of_text(request.text_bytes);
         let defined = Defined::of(container, self.options.document_link)?;
         let ready = self.prepared(&pass, request, size, &defined).await;
@@ -111,10 +111,14 @@ impl Engine {
         };
         let charge = self.record_query(container, &page.seen, &metrics);
         let token = |(ordinal, lsn)| SessionToken { ordinal, lsn };
+        let mut session = page.seen.into_iter().map(token).collect();
+        if let Some(ordinal) = addressed {
+            session = container.tokens_for_range(ordinal, session);
+        }
         Ok(QueryPage {
             rows: page.rows,
             continuation: page.resume.map(seal).transpose()?,
-            session: page.seen.into_iter().map(token).collect(),
+            session,
             charge,
             metrics,
         })
@@ -126,7 +130,8 @@ impl Engine {
             return Ok(());
         }
         let (hashes, _) = bounds(pass.container, &pass.scope)?;
-        let mut slots = pass.container.map.owners(&hashes);
+        let map = pass.container.map.load();
+        let mut slots = map.owners(&hashes);
         Ok(slots.try_for_each(|slot| self.admit(slot, pass.principal.priority()))?)
     }
 
@@ -143,7 +148,7 @@ impl Engine {
         let mut total = Charge::NONE;
         let mut record = |ordinal, documents, bytes| {
             let charge = Work::Query { documents, bytes }.price();
-            if let Some(slot) = container.map.by_ordinal(ordinal) {
+            if let Some(slot) = container.map.load().by_ordinal(ordinal) {
                 slot.ledger.add(charge);
             }
             total += charge;
@@ -324,12 +329,11 @@ impl Engine {
             Scope::Key(key) => container.definition().partition_key.is_complete(key),
             Scope::Container | Scope::Range(..) | Scope::Hashes(_) => false,
         };
-        let map = self.newest_map(container)?;
-        let count = if keys.is_none() { map.entries.len() } else { 1 };
-        let (mut slots, mut scopes) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        for slot in map.owners(&hashes) {
+        let routed = self.owners_of(container, &hashes, query_scope.session).await?;
+        let mut parts = Vec::with_capacity(routed.len());
+        for Routed { partition, slot } in routed {
             let owned = slot.keys(container.number());
-            let scope = match &keys {
+            let (keys, scope) = match &keys {
                 None => (owned.clone(), PartScope::Whole),
                 Some(keys) if is_logical => {
                     (keys.clone(), PartScope::Logical(keyspace::logical_key(&keys.start)))
@@ -343,25 +347,17 @@ impl Engine {
                     (keys, if is_whole { PartScope::Whole } else { part() })
                 }
             };
-            slots.push(Arc::clone(slot));
-            scopes.push(scope);
+            let ancestors = slot.ancestors.iter().map(|ancestor| ancestor.ordinal).collect();
+            parts.push(Part { source: PartSource::Live(partition), keys, scope, ancestors });
         }
-        let routed = self.routed_all(container, &slots, query_scope.session).await?;
-        let parts = routed.into_iter().zip(scopes).zip(&slots);
-        let part = |((routed, (keys, scope)), slot): ((Routed, _), &Arc<PartitionSlot>)| Part {
-            source: PartSource::Live(routed.partition),
-            keys,
-            scope,
-            ancestors: slot.parents.clone(),
-        };
-        Ok(parts.map(part).collect())
+        Ok(parts)
     }
 }
 
 /// Records a refused query for the first partition of its scope.
 fn record_refused(pass: &QueryPass<'_>, fault: &Fault) {
     let Ok((hashes, _)) = bounds(pass.container, &pass.scope) else { return };
-    if let Some(slot) = pass.container.map.owners(&hashes).next() {
+    if let Some(slot) = pass.container.map.load().owners(&hashes).next() {
         slot.ledger.refuse(fault, refusal_charge(fault));
     }
 }

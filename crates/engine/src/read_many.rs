@@ -81,7 +81,7 @@ impl Engine {
         let request = ReadManyRequest { container, addresses, session, priority, bytes: AtomicUsize::new(0) };
         let mut attempts = Attempts::default();
         while !waiting.is_empty() {
-            let groups = self.grouped(&request, &waiting, &attempts)?;
+            let groups = self.grouped(&request, &waiting)?;
             let reading = groups.iter().map(|(slot, group)| self.read_group(&request, slot, group)).collect();
             let results: Vec<Result<PartitionDocuments, Failed>> = join_all(reading).await;
             waiting.clear();
@@ -95,9 +95,13 @@ impl Engine {
                     }
                 }
             }
-            let partitions: Vec<_> = failures.iter().filter_map(|failed| failed.partition.clone()).collect();
+            let map = &request.container.map;
+            let has_stopped = failures.iter().any(|failed| {
+                let ended = failed.partition.as_ref().is_some_and(|partition| partition.has_ended());
+                ended || map.has_replaced(&failed.slot)
+            });
             let Some(Failed { fault, slot, .. }) = failures.into_iter().next() else { break };
-            if !attempts.again(partitions.iter()) {
+            if !attempts.again_if(has_stopped) {
                 slot.ledger.refuse(&fault, refusal_charge(&fault));
                 return Err(fault);
             }
@@ -112,12 +116,8 @@ impl Engine {
         &self,
         request: &ReadManyRequest<'_>,
         waiting: &[usize],
-        attempts: &Attempts,
     ) -> Result<Vec<PartitionGroup>, Fault> {
-        let map = match attempts.is_first() {
-            true => Arc::clone(&request.container.map),
-            false => self.newest_map(request.container)?,
-        };
+        let map = request.container.map.load();
         let mut groups: BTreeMap<PartitionOrdinal, PartitionGroup> = BTreeMap::new();
         for index in waiting {
             let (key, _) = &request.addresses[*index];

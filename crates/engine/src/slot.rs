@@ -9,12 +9,15 @@
 //! At most one writer of a partition exists at a time. Opening runs in a separate task: a client that goes away does
 //! not interrupt it. Sealing waits for an opening in progress, so no writer exists or is started afterwards.
 
+use crate::catalog::CatalogStamp;
 use crate::ledger::Ledger;
 use arc_swap::ArcSwapOption;
 use kv::KeyRange;
 use model::{ContainerNumber, EffectiveRange, Fault, MissingFault, PartitionOrdinal, StorageFault};
-use partition::keyspace::{self, PartitionId};
-use partition::{Carryover, CurrentShape, IdleClose, PartitionEnvironment, PartitionSpec, PhysicalPartition};
+use partition::keyspace;
+use partition::{
+    Ancestor, Carryover, CurrentShape, IdleClose, PartitionEnvironment, PartitionSpec, PhysicalPartition,
+};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::runtime::Handle;
@@ -32,7 +35,10 @@ const OPEN_ATTEMPTS_MAX: usize = 3;
 pub(crate) struct PartitionSlot {
     pub(crate) ordinal: PartitionOrdinal,
     pub(crate) range: EffectiveRange,
-    pub(crate) parents: Vec<PartitionOrdinal>,
+    /// The partitions from which it was split, oldest first.
+    pub(crate) ancestors: Vec<Ancestor>,
+    /// When it came into being.
+    pub(crate) since: CatalogStamp,
     /// Charges of the requests on it.
     pub(crate) ledger: Ledger,
     /// The keys of its records, computed once.
@@ -144,7 +150,7 @@ impl Slots {
 /// A partition to be opened, and the definition to use.
 #[derive(Clone, Debug)]
 pub(crate) struct Opening {
-    pub(crate) id: PartitionId,
+    pub(crate) spec: PartitionSpec,
     pub(crate) shape: Arc<CurrentShape>,
 }
 
@@ -152,12 +158,14 @@ impl PartitionSlot {
     pub(crate) fn new(
         ordinal: PartitionOrdinal,
         range: EffectiveRange,
-        parents: Vec<PartitionOrdinal>,
+        ancestors: Vec<Ancestor>,
+        since: CatalogStamp,
     ) -> PartitionSlot {
         PartitionSlot {
             ordinal,
             range,
-            parents,
+            ancestors,
+            since,
             ledger: Ledger::default(),
             keys: OnceLock::new(),
             open: ArcSwapOption::empty(),
@@ -172,11 +180,6 @@ impl PartitionSlot {
     /// The keys of its records in its container.
     pub(crate) fn keys(&self, container: ContainerNumber) -> &KeyRange {
         self.keys.get_or_init(|| keyspace::effective_range(container, &self.range))
-    }
-
-    /// Whether a token of this partition, or of one from which it was split, counts here.
-    pub(crate) fn descends_from(&self, ordinal: PartitionOrdinal) -> bool {
-        self.ordinal == ordinal || self.parents.contains(&ordinal)
     }
 
     /// The partition if it is open.
@@ -371,9 +374,9 @@ impl PartitionOpening {
         let carryover = self
             .slot
             .carryover
-            .get_or_init(|| Arc::new(Carryover::new(opening.id, Arc::clone(&environment.ambient))));
-        let spec = PartitionSpec { id: opening.id, range: self.slot.range.clone() };
-        PhysicalPartition::open_after(environment, spec, opening.shape, Arc::clone(carryover)).await
+            .get_or_init(|| Arc::new(Carryover::new(opening.spec.id, Arc::clone(&environment.ambient))));
+        let Opening { spec, shape } = opening;
+        PhysicalPartition::open_after(environment, spec, shape, Arc::clone(carryover)).await
     }
 }
 
@@ -403,17 +406,4 @@ impl Drop for PartitionOpening {
 
 fn stopped() -> Fault {
     StorageFault::Unavailable { cause: "the partition has stopped".to_owned() }.into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_partition_answers_for_those_it_came_from() {
-        let parents = vec![PartitionOrdinal(0), PartitionOrdinal(2)];
-        let slot = PartitionSlot::new(PartitionOrdinal(5), EffectiveRange::full(), parents);
-        let descends = [0, 1, 2, 5].map(|ordinal| slot.descends_from(PartitionOrdinal(ordinal)));
-        assert_eq!(descends, [true, false, true, true]);
-    }
 }

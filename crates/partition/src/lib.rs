@@ -18,6 +18,7 @@ mod history;
 pub mod index;
 mod key_cache;
 pub mod keyspace;
+mod lineage;
 mod log;
 mod metrics;
 mod overlay;
@@ -44,6 +45,7 @@ pub use checkpoint::{RescheduleCheckpoint, RescheduleProgress};
 pub use draft::Draft;
 pub use head::highest_assigned;
 pub use history::{HistoryEntry, HistoryKind};
+pub use lineage::Ancestor;
 pub use log::{LogEntry, LogKind, LogPosition};
 pub use metrics::PartitionMetrics;
 pub use partition::{

@@ -11,6 +11,7 @@ use crate::evaluate::{Outcomes, read_outcome};
 use crate::head::Head;
 use crate::index::{Fingerprint, IndexFinding, IndexMemory, IndexProgress, RequiredTerms, audit_index};
 use crate::keyspace::{self, META, PartitionId};
+use crate::lineage::Ancestor;
 use crate::metrics::PartitionMetrics;
 use crate::owner::Owner;
 use crate::published::Published;
@@ -35,6 +36,8 @@ pub struct PartitionSpec {
     pub id: PartitionId,
     /// The effective keys of its documents.
     pub range: EffectiveRange,
+    /// The partitions from which it was split, oldest first.
+    pub ancestors: Vec<Ancestor>,
 }
 
 /// Resources that all partitions of a store share.

@@ -109,7 +109,7 @@ impl<'a> Change<'a> {
     /// A new container with the heads of its partitions.
     pub(crate) async fn put_new_container(&mut self, container: &Arc<Container>) -> Result<(), Fault> {
         self.raise_floor().await?;
-        for entry in &container.map.entries {
+        for entry in &container.map.load().entries {
             let id = PartitionId { container: container.number(), ordinal: entry.ordinal };
             new_partition_rows(id, self.state.meta.floor, &mut self.batch);
         }
@@ -122,7 +122,7 @@ impl<'a> Change<'a> {
         self.batch.put(
             CATALOG,
             keyspace::container_key(container.number()),
-            rows::encode_container(container),
+            rows::encode_container(container, &container.map.load()),
         );
         self.state.insert_container(Arc::clone(container));
         self.defined.push(Arc::clone(container));
@@ -138,7 +138,7 @@ impl<'a> Change<'a> {
         let is_missed = partition::planted::is_planted(partition::planted::PlantedFault::OpeningIsMissed);
         #[cfg(not(feature = "planted-faults"))]
         let is_missed = false;
-        for entry in container.map.entries.iter().filter(|_| !is_missed) {
+        for entry in container.map.load().entries.iter().filter(|_| !is_missed) {
             delete_owner_row(PartitionId { container: number, ordinal: entry.ordinal }, &mut self.batch);
         }
         self.drop_offer(&container.rid());

@@ -8,6 +8,7 @@ mod encryption_keys;
 mod entries;
 mod load;
 mod offers;
+mod partition_map;
 mod permissions;
 mod rates;
 mod rows;
@@ -19,10 +20,11 @@ mod usage;
 mod users;
 
 pub use encryption_keys::ClientEncryptionKey;
-pub(crate) use entries::PartitionMap;
+pub(crate) use entries::CatalogStamp;
 pub use entries::{
     Addressed, Container, Database, ListPage, ListRequest, Offer, OfferOwner, PartitionRange, RangeFeed,
 };
+pub(crate) use partition_map::PartitionMap;
 pub use permissions::{Permission, PermissionPart, PermissionResource, WantedPermission};
 pub use scripts::{NamedScript, Script};
 pub use shelf::Entry;

@@ -15,7 +15,8 @@ impl CatalogState {
             database.budget().set_rate(rates.get(&database.rid()).copied());
         }
         for container in self.containers() {
-            let slots = &container.map.entries;
+            let map = container.map.load();
+            let slots = &map.entries;
             match rates.get(&container.rid()) {
                 Some(rate) => {
                     slots.iter().for_each(|slot| slot.ledger.limit(Some(rate / slots.len() as f64)))

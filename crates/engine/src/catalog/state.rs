@@ -1,7 +1,8 @@
 //! The catalog's state at one moment, how it is loaded, and how changes are serialised.
 
 use super::change::Change;
-use super::entries::{Addressed, CatalogStamp, Container, Database, Offer, PartitionMap};
+use super::entries::{Addressed, CatalogStamp, Container, Database, Offer};
+use super::partition_map::CurrentMap;
 use super::permissions::Permission;
 use super::rows::{self, MetaRow, StoreSecrets};
 use super::shelf::{DefinitionCode, Shelf};
@@ -91,7 +92,7 @@ impl Shelves {
 pub(crate) struct Dropped {
     pub(crate) number: ContainerNumber,
     /// Its partitions, if it was in use since the start: their writers must have ended before the rows are deleted.
-    pub(crate) map: Option<Arc<PartitionMap>>,
+    pub(crate) map: Option<Arc<CurrentMap>>,
     /// Whether the floor of LSNs is above all of its LSNs.
     pub(crate) is_below_floor: bool,
 }

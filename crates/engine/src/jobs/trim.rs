@@ -21,8 +21,9 @@ impl Engine {
         };
         let state = self.catalog.state();
         let of_container = |container: &Container| {
-            let slots = container.map.entries.iter();
-            let due = slots.filter(|slot| slot.trimmed_in() <= due_since && slot.current().is_some());
+            let map = container.map.load();
+            let due =
+                map.entries.iter().filter(|slot| slot.trimmed_in() <= due_since && slot.current().is_some());
             due.map(|slot| HousekeepingJob::Trim(container.number(), slot.ordinal)).collect::<Vec<_>>()
         };
         state.containers().flat_map(|container| of_container(container)).take(LISTED_MAX).collect()
@@ -34,9 +35,8 @@ impl Engine {
         number: ContainerNumber,
         ordinal: PartitionOrdinal,
     ) -> Result<(), Fault> {
-        let container = self.catalog.state().container(number);
-        let slots = container.iter().flat_map(|container| &container.map.entries);
-        let Some(slot) = slots.into_iter().find(|slot| slot.ordinal == ordinal) else { return Ok(()) };
+        let Some(container) = self.catalog.state().container(number) else { return Ok(()) };
+        let Some(slot) = container.map.load().by_ordinal(ordinal).cloned() else { return Ok(()) };
         slot.trim_begins(self.jobs.round.load(Ordering::Relaxed));
         let Some(partition) = slot.current() else { return Ok(()) };
         loop {
