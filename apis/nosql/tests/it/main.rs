@@ -7,6 +7,7 @@ mod authorisation;
 mod bad_requests;
 mod batches;
 mod catalog;
+mod charges;
 mod client;
 mod compatibility;
 mod cors;
@@ -24,6 +25,8 @@ mod queries;
 mod query_plans;
 mod resource_queries;
 mod scripts;
+#[path = "../../../../tests-data/text_cases.rs"]
+mod text_cases;
 mod texts;
 mod tokens;
 mod users;
