@@ -2,7 +2,7 @@
 //!
 //! An absent or empty header has no meaning; an invalid header refuses the request.
 
-use super::{names, session};
+use super::{definition, names, session};
 use crate::consistency::ConsistencyLevel;
 use crate::faults::{NosqlFault, WireFault};
 use http::{HeaderMap, HeaderName};
@@ -192,22 +192,25 @@ pub(crate) fn throughput(headers: &HeaderMap) -> Result<Option<Throughput>, Nosq
             Ok(rate) => Ok(Some(Throughput::manual(rate)?)),
             Err(_) => Err(bad(&names::OFFER_THROUGHPUT, text, "it must be a whole number").into()),
         },
-        (None, Some(text)) => {
-            let settings: Option<serde_json::Value> = serde_json::from_str(text).ok();
-            match settings.and_then(|settings| settings.get("maxThroughput")?.as_i64()) {
-                Some(max @ 0..) => Ok(Some(Throughput::autoscale(max.unsigned_abs())?)),
-                Some(max) => Err(bad(&names::AUTOPILOT_SETTINGS, text, &too_low(max, AUTOSCALE_MIN)).into()),
-                None => Err(bad(
-                    &names::AUTOPILOT_SETTINGS,
-                    text,
-                    "it must be JSON with a number \"maxThroughput\"",
-                )
-                .into()),
-            }
-        }
+        (None, Some(text)) => autoscale_settings(text).map(Some),
         (Some(text), Some(_)) => {
             Err(bad(&names::OFFER_THROUGHPUT, text, "throughput is either manual or autoscale").into())
         }
+    }
+}
+
+/// The settings of autoscale in a header.
+fn autoscale_settings(text: &str) -> Result<Throughput, NosqlFault> {
+    let bad = |reason: &str| bad(&names::AUTOPILOT_SETTINGS, text, reason);
+    let settings: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+    let increment_percent = definition::throughput::increment(&settings).map_err(bad)?;
+    match settings.get("maxThroughput").and_then(serde_json::Value::as_i64) {
+        Some(max @ 0..) => {
+            let max = Throughput::autoscale(max.unsigned_abs())?.max();
+            Ok(Throughput::Autoscale { max, increment_percent })
+        }
+        Some(max) => Err(bad(&too_low(max, AUTOSCALE_MIN)).into()),
+        None => Err(bad("it must be JSON with a number \"maxThroughput\"").into()),
     }
 }
 
@@ -286,7 +289,7 @@ mod tests {
         headers.insert(&names::AUTOPILOT_SETTINGS, HeaderValue::from_static("{\"maxThroughput\":4000}"));
         assert!(throughput(&headers).is_err());
         headers.remove(&names::OFFER_THROUGHPUT);
-        assert_eq!(throughput(&headers), Ok(Some(Throughput::Autoscale { max: 4000 })));
+        assert_eq!(throughput(&headers), Ok(Some(Throughput::Autoscale { max: 4000, increment_percent: 0 })));
         for text in ["{}", "4000", "{\"maxThroughput\":\"4000\"}", "{"] {
             assert!(throughput(&with(&names::AUTOPILOT_SETTINGS, text.as_bytes())).is_err(), "{text}");
         }

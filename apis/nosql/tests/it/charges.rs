@@ -57,9 +57,11 @@ fn found(answer: &Answer) -> String {
 
 /// A client with a container; `"throughput"` is not part of its definition.
 async fn with_definition(text: &str) -> Client {
-    let client =
-        Client::with_options(NosqlOptions { compatibility: Compatibility::Relaxed, ..NosqlOptions::default() })
-            .await;
+    let client = Client::with_options(NosqlOptions {
+        compatibility: Compatibility::Relaxed,
+        ..NosqlOptions::default()
+    })
+    .await;
     client.create("/dbs", json!({ "id": "d" })).await;
     let mut definition = container("c");
     let Json::Object(members) = serde_json::from_str(text).unwrap() else { panic!("{text}") };
