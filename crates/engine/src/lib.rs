@@ -12,6 +12,7 @@ mod derived;
 mod documents;
 mod engine;
 mod feed;
+mod hot_keys;
 mod isolation;
 mod jobs;
 mod join;
@@ -48,6 +49,7 @@ pub use documents::{
 pub use engine::{Engine, EngineOptions, MemoryUse, PartitionBounds, STORE_SPACES, ThroughputMode};
 pub use exec::{Impact, IndexUse, Indexes, ParsedProperty, QueryBounds, QueryMetrics, QueryRow, SingleIndex};
 pub use feed::{FeedPage, FeedRequest, Scope};
+pub use hot_keys::HotKey;
 pub use isolation::LARGE_TEXT_BYTES;
 pub use ledger::{LedgerTotals, refusal_charge};
 pub use partition::index::IndexOptions;

@@ -68,10 +68,18 @@ pub(crate) struct PricedOutcomes {
 }
 
 impl PricedOutcomes {
-    fn priced(executed: partition::Executed, ledger: &Ledger) -> PricedOutcomes {
+    fn priced(
+        executed: partition::Executed,
+        ledger: &Ledger,
+        sampled: Option<PartitionKey>,
+    ) -> PricedOutcomes {
         let price = |(outcome, work): (Outcome, Work)| (outcome, work.price());
         let outcomes: Vec<_> = executed.outcomes.into_iter().map(price).collect();
-        ledger.add(outcomes.iter().map(|(_, charge)| *charge).sum());
+        let charge = outcomes.iter().map(|(_, charge)| *charge).sum();
+        ledger.add(charge);
+        if charge != Charge::NONE {
+            ledger.count_key(sampled, charge);
+        }
         PricedOutcomes { outcomes, lsn: executed.lsn }
     }
 }
@@ -163,7 +171,11 @@ impl Engine {
                     return Err(routed.refused(fault));
                 }
                 Ok((outcome, work, lsn)) => {
-                    return Ok((outcome, routed.slot.ledger.record(work), routed.session_token(lsn)));
+                    let ledger = &routed.slot.ledger;
+                    let sampled = ledger.sampled(&key.partition_key);
+                    let charge = ledger.record(work);
+                    ledger.count_key(sampled, charge);
+                    return Ok((outcome, charge, routed.session_token(lsn)));
                 }
             }
         }
@@ -181,9 +193,11 @@ impl Engine {
         let mut transaction = Transaction { key, operations, returned };
         loop {
             let routed = self.owner_of(container, &transaction.key.effective).await?;
+            let sampled = routed.slot.ledger.sampled(&transaction.key.partition_key);
             match routed.partition.try_execute(transaction).await {
                 Ok(executed) => {
-                    return Ok((Ok(PricedOutcomes::priced(executed, &routed.slot.ledger)), routed));
+                    let priced = PricedOutcomes::priced(executed, &routed.slot.ledger, sampled);
+                    return Ok((Ok(priced), routed));
                 }
                 Err(Unexecuted::Refused(refusal)) => {
                     let StepFault { index, fault, work } = *refusal;

@@ -192,6 +192,7 @@ impl PartitionSlot {
         let now = slots.clock.load(Ordering::Relaxed);
         if self.used_at.load(Ordering::Relaxed) != now {
             self.used_at.store(now, Ordering::Relaxed);
+            self.ledger.begin_second(now);
         }
         self.current()
     }
