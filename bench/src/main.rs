@@ -80,7 +80,7 @@ fn main() -> Result<()> {
 
 const COMMANDS: &str = "cases, table, writes, reads, count, soak, drive, reference";
 const FLAGS: &str = "--server FILE, --beside FILE, --seconds N, --repeats N, --large N, --only 1,2,6, \
-    --peers yes|no, --wait SECONDS, --write FILE, --against FILE, --minutes N, --rate N";
+    --peers yes|no, --wait SECONDS, --write FILE, --against FILE, --profiles FOLDER, --minutes N, --rate N";
 
 /// The parsed command line.
 struct Flags {
@@ -128,6 +128,7 @@ fn parse(command: &str, flags: &[String]) -> Result<Flags> {
             "--minutes" => soak.minutes = value.parse()?,
             "--rate" => soak.rate = value.parse()?,
             "--against" => destination.against = Some(PathBuf::from(value)),
+            "--profiles" => destination.profiles = Some(PathBuf::from(value)),
             "--peers" => peers = value == "yes",
             other => return Err(format!("unknown flag {other}; known: {FLAGS}").into()),
         }
