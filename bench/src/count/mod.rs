@@ -178,7 +178,11 @@ impl Case {
 
     fn writes(&self) -> bool {
         match self.work {
-            Work::Create { .. } | Work::Batch { .. } | Work::Replace { .. } | Work::Delete { .. } => true,
+            Work::Create { .. }
+            | Work::Overwrite { .. }
+            | Work::Batch { .. }
+            | Work::Replace { .. }
+            | Work::Delete { .. } => true,
             Work::Read { .. } | Work::ReadOne { .. } | Work::Query { .. } | Work::QueryOne { .. } => false,
         }
     }
