@@ -222,6 +222,7 @@ pub(crate) fn text_errors(faults: &SqlFaults) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::request_headers::RequestHeaders;
     use model::{Ambient, ScopeName};
 
     #[derive(Debug)]
@@ -238,7 +239,7 @@ mod tests {
     }
 
     fn message(fault: impl Into<NosqlFault>) -> String {
-        let activity = ActivityId::of(&http::HeaderMap::new(), &Still);
+        let activity = ActivityId::of(&RequestHeaders::default(), &Still);
         let body: serde_json::Value =
             serde_json::from_slice(&body(&fault.into().into(), &activity, None)).unwrap();
         body["message"].as_str().unwrap().to_owned()
