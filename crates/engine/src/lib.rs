@@ -6,6 +6,7 @@
 mod admission;
 mod authorisation;
 mod catalog;
+mod change_feed;
 mod continuation;
 mod derived;
 mod documents;
@@ -28,16 +29,17 @@ mod verify;
 
 pub use admission::AdmissionBounds;
 pub use authorisation::{
-    Access, Account, AccountKey, Action, AdminPass, Assignee, BatchPass, CatalogPass, DocumentPass,
-    DocumentsPass, ExecutePass, FeedPass, Grant, Guarded, Identity, IdentityOptions, KeyFingerprint, KeyName,
-    KeyUse, LogicalPartitionPass, Permissions, Principal, QueryPass, Reach, Resource, RoleAssignment,
-    RoleDefinition, RoleTable, Scripts, Users, WritePass,
+    Access, Account, AccountKey, Action, AdminPass, Assignee, BatchPass, CatalogPass, ChangeFeedPass,
+    DocumentPass, DocumentsPass, ExecutePass, FeedPass, Grant, Guarded, Identity, IdentityOptions,
+    KeyFingerprint, KeyName, KeyUse, LogicalPartitionPass, Permissions, Principal, QueryPass, Reach,
+    Resource, RoleAssignment, RoleDefinition, RoleTable, Scripts, Users, WritePass,
 };
 pub use catalog::{
     Addressed, ClientEncryptionKey, Container, ContainerUsage, Creation, Database, Entry, ListPage,
     ListRequest, NamedScript, Offer, OfferOwner, PartitionRange, PartitionUsage, Permission, PermissionPart,
     PermissionResource, RangeFeed, Script, User, WantedPermission, Written,
 };
+pub use change_feed::{ChangeFeedPage, ChangeMode, ChangePosition, ChangeRequest, ChangeStart, Changes};
 pub use continuation::Continuation;
 pub use derived::Derived;
 pub use documents::{
@@ -50,6 +52,7 @@ pub use feed::{FeedPage, FeedRequest, Scope};
 pub use isolation::LARGE_TEXT_BYTES;
 pub use ledger::{LedgerTotals, refusal_charge};
 pub use partition::index::IndexOptions;
+pub use partition::{HistoryEntry, HistoryKind, LogPosition};
 pub use pinned::pinned_keys;
 pub use query::{QueryPage, QueryRequest};
 pub use read_many::{ManyDocuments, READ_MANY_MAX};

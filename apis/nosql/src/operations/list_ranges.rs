@@ -13,7 +13,7 @@ use http::StatusCode;
 
 pub(super) fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     headers::page_items(call.headers())?;
-    headers::is_change_feed(call.headers())?;
+    headers::change_feed(call.headers())?;
     let seen = headers::text(call.headers(), &names::IF_NONE_MATCH)?;
     let container = call.owner(path, Action::ReadMetadata)?.resource;
     let pass = call.read_catalog(&*container)?;
