@@ -21,7 +21,9 @@ use kv::{
     Batch, CommitFault, CommitMode, Direction, Durability, FaultScript, Health, InjectedFault, ScanLimit,
     StorageCall, Store, Survivors,
 };
-use model::policy::{CompositeIndex, ComputedProperty, IndexingPolicy, SpatialIndex, SpatialType};
+use model::policy::{
+    ChangeFeedPolicy, CompositeIndex, ComputedProperty, IndexingPolicy, SpatialIndex, SpatialType,
+};
 use model::{
     ContainerDraft, Fault, KeyComponent, PartitionKey, PartitionKeyDefinition, PartitionKeyKind,
     RequestFault, UniqueKey,
@@ -49,8 +51,8 @@ const SMALL_INDEX: IndexOptions = IndexOptions {
 };
 /// A short idle time, so that partitions are closed while all is quiet, and opened again.
 const SHORT_LIVED: PartitionBounds = PartitionBounds { idle_seconds: 30, open_max: 64 };
-/// Retention of the history, if enabled.
-const HISTORY_SECONDS: u64 = 60;
+/// Retention of the history in minutes, if enabled.
+const HISTORY_MINUTES: u32 = 1;
 /// Name of the only container.
 const CONTAINER: &str = "c";
 pub(crate) const DATABASE: &str = "d";
@@ -167,16 +169,13 @@ impl World {
         };
         let ranges = self.engine.ranges(&pass).ranges;
         self.specs = ranges.into_iter().map(spec).collect();
-        self.adopt_definition(container)
+        self.adopt_definition(container);
+        Ok(())
     }
 
     /// Takes another definition of the container in use.
-    pub fn adopt_definition(&mut self, container: Arc<Container>) -> Result<(), CheckFailure> {
-        let pass = self.engine.access().change_catalog(&self.principal, &*container);
-        let pass = pass.map_err(|fault| fault.to_string())?;
-        self.engine.keep_history(&pass, history_of(container.definition().default_ttl));
+    pub fn adopt_definition(&mut self, container: Arc<Container>) {
         self.container = container;
-        Ok(())
     }
 
     /// The current container as the engine returns it.
@@ -234,6 +233,7 @@ impl World {
         let mut wanted = container.definition().draft();
         if let Some(default_ttl) = default_ttl {
             wanted.default_ttl = defined_ttl(default_ttl);
+            wanted.policies.change_feed = history_of(default_ttl);
         }
         wanted.policies.indexing = policy_of(policy).map_err(|fault| fault.to_string())?;
         wanted.policies.computed = computed_of(policy);
@@ -516,11 +516,13 @@ fn computed_of(policy: usize) -> Vec<ComputedProperty> {
     vec![ComputedProperty::new("next", format!("SELECT VALUE c.n + {step} FROM c"))]
 }
 
-/// Retention of the history in seconds; enabled together with the default TTL.
-fn history_of(default_ttl: model::DefaultTtl) -> Option<u64> {
+/// Retention of the history; it changes together with the default TTL.
+fn history_of(default_ttl: DefaultTtl) -> Option<ChangeFeedPolicy> {
     match default_ttl {
-        model::DefaultTtl::Off | model::DefaultTtl::Seconds(_) => Some(HISTORY_SECONDS),
-        model::DefaultTtl::OnDemand => None,
+        DefaultTtl::Off | DefaultTtl::Seconds(_) => {
+            Some(ChangeFeedPolicy { retention_minutes: HISTORY_MINUTES })
+        }
+        DefaultTtl::OnDemand => None,
     }
 }
 
@@ -538,6 +540,7 @@ async fn create_container(
     draft.policies.indexing = policy_of(0)?;
     draft.policies.computed = computed_of(0);
     draft.default_ttl = defined_ttl(scenario.default_ttl);
+    draft.policies.change_feed = history_of(scenario.default_ttl);
     let definition = draft.checked()?;
     let throughput = model::Throughput::manual(u64::from(scenario.partitions) * 6_000)?;
     let database = engine.find_database(principal, Action::ReadMetadata, DATABASE)?;

@@ -7,6 +7,7 @@ mod admission;
 mod authorisation;
 mod budget;
 mod catalog;
+mod change_feed;
 mod continuation;
 mod derived;
 mod documents;
@@ -31,16 +32,17 @@ mod verify;
 
 pub use admission::AdmissionBounds;
 pub use authorisation::{
-    Access, Account, AccountKey, Action, AdminPass, Assignee, BatchPass, CatalogPass, DocumentPass,
-    DocumentsPass, ExecutePass, FeedPass, Grant, Guarded, Identity, IdentityOptions, KeyFingerprint, KeyName,
-    KeyUse, LogicalPartitionPass, Permissions, Principal, QueryPass, Reach, Resource, RoleAssignment,
-    RoleDefinition, RoleTable, Scripts, Users, WritePass,
+    Access, Account, AccountKey, Action, AdminPass, Assignee, BatchPass, CatalogPass, ChangeFeedPass,
+    DocumentPass, DocumentsPass, ExecutePass, FeedPass, Grant, Guarded, Identity, IdentityOptions,
+    KeyFingerprint, KeyName, KeyUse, LogicalPartitionPass, Permissions, Principal, QueryPass, Reach,
+    Resource, RoleAssignment, RoleDefinition, RoleTable, Scripts, Users, WritePass,
 };
 pub use catalog::{
     Addressed, ClientEncryptionKey, Container, ContainerUsage, Creation, Database, Entry, ListPage,
     ListRequest, NamedScript, Offer, OfferOwner, PartitionRange, PartitionUsage, Permission, PermissionPart,
     PermissionResource, RangeFeed, Script, User, WantedPermission, Written,
 };
+pub use change_feed::{ChangeFeedPage, ChangeMode, ChangePosition, ChangeRequest, ChangeStart, Changes};
 pub use continuation::Continuation;
 pub use derived::Derived;
 pub use documents::{
@@ -54,6 +56,7 @@ pub use hot_keys::HotKey;
 pub use isolation::LARGE_TEXT_BYTES;
 pub use ledger::{LedgerTotals, refusal_charge};
 pub use partition::index::IndexOptions;
+pub use partition::{HistoryEntry, HistoryKind, LogPosition};
 pub use partition_status::PartitionStatus;
 pub use pinned::pinned_keys;
 pub use query::{QueryPage, QueryRequest};

@@ -34,10 +34,10 @@ pub use definition::{
 pub use effective::{EffectiveKey, EffectiveRange};
 pub use encoding::{DecodeFault, Decoder, Encoder};
 pub use fault::{
-    AccessFault, BearerFault, ComputedRule, ConflictFault, ContinuationFault, DefinitionList,
-    DefinitionNumber, DefinitionPart, DefinitionRule, EncryptionRule, EvaluationFault, Fault, IndexRule,
-    LimitFault, MissingFault, NameRule, PolicyPathError, PreconditionFault, PropertyRule, QueryFault,
-    RequestFault, ScopeName, StorageFault, ThroughputRule, UserFunctionFault,
+    AccessFault, BearerFault, ChangeFeedFault, ComputedRule, ConflictFault, ContinuationFault,
+    DefinitionList, DefinitionNumber, DefinitionPart, DefinitionRule, EncryptionRule, EvaluationFault, Fault,
+    IndexRule, LimitFault, MissingFault, NameRule, PolicyPathError, PreconditionFault, PropertyRule,
+    QueryFault, RequestFault, ScopeName, StorageFault, ThroughputRule, UserFunctionFault,
 };
 pub use id_code::IdCode;
 pub use ids::{

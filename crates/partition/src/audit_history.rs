@@ -2,14 +2,14 @@
 
 use crate::audit::{AuditReport, Finding, WrittenVersion, rows};
 use crate::head::Head;
-use crate::history::{HistoryEntry, HistoryKind};
+use crate::history::HistoryEntry;
 use crate::keyspace::{self, HISTORY, LOG, PartitionId};
 use crate::log::{LogEntry, LogPosition};
 use crate::storage::damaged;
 use kv::View;
 use model::{Fault, Lsn};
+use plan::StoredDocument;
 use std::collections::BTreeMap;
-use value::Document;
 
 /// Compares the history of a partition with its last versions and with the removals in its log.
 pub(crate) async fn audit_history(
@@ -62,17 +62,16 @@ fn contradiction(
     at: LogPosition,
     entry: &HistoryEntry,
 ) -> Option<&'static str> {
-    let is_new = entry.kind == HistoryKind::Create;
-    let is_document = entry.image.is_empty() || Document::from_stored(entry.image.clone()).is_ok();
+    let written_at = |stored: Option<&StoredDocument>| stored.map(|stored| stored.lsn);
     let is_of_container = keyspace::parse_container(&entry.key) == Some(id.container);
     if at.lsn > head.lsn || at < head.history_trimmed {
         Some("the head")
-    } else if entry.previous.is_some_and(|previous| previous > at.lsn) || entry.previous.is_some() == is_new {
+    } else if written_at(entry.previous.as_ref()).is_some_and(|previous| previous > at.lsn) {
         Some("the version before")
+    } else if written_at(entry.current.as_ref()).is_some_and(|current| current != at.lsn) {
+        Some("its version")
     } else if !is_of_container {
         Some("the container")
-    } else if !is_document {
-        Some("its document")
     } else {
         None
     }
@@ -80,5 +79,6 @@ fn contradiction(
 
 fn matches_version(entry: &HistoryEntry, version: &WrittenVersion) -> bool {
     let is_same = (entry.number, entry.time) == (version.number, version.time);
-    is_same && entry.key == version.key && entry.image == *version.document.bytes()
+    let has_document = |stored: &StoredDocument| *stored.document.bytes() == *version.document.bytes();
+    is_same && entry.key == version.key && entry.current.as_ref().is_some_and(has_document)
 }

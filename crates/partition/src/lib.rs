@@ -7,6 +7,7 @@ mod audit_history;
 mod budget;
 mod cache;
 mod carryover;
+mod changes;
 mod checkpoint;
 mod clock;
 mod draft;
@@ -41,6 +42,7 @@ pub use audit::{AuditReport, AuditScope, AuditedPartition, ExpiryRule, Finding, 
 pub use budget::{BudgetStep, STEPS_MAX, StepBudget};
 pub use cache::RecordCache;
 pub use carryover::Carryover;
+pub use changes::{ChangePage, ChangeScan};
 pub use checkpoint::{RescheduleCheckpoint, RescheduleProgress};
 pub use draft::Draft;
 pub use head::highest_assigned;

@@ -241,6 +241,7 @@ impl PhysicalPartition {
             shape,
             lsn: published.lsn,
             counts: published.counts,
+            history_from: published.history_from,
             now: self.clock.now(),
         })
     }

@@ -2,6 +2,7 @@
 
 use crate::head::Head;
 use crate::index::{Fingerprint, IndexReader};
+use crate::log::LogPosition;
 use crate::partition::PartitionCounts;
 use kv::{Lane, View};
 use model::Lsn;
@@ -20,6 +21,8 @@ pub(crate) struct Published {
     pub(crate) index_pieces: usize,
     pub(crate) lsn: Lsn,
     pub(crate) counts: PartitionCounts,
+    /// The history has every change from this position on.
+    pub(crate) history_from: LogPosition,
     /// The lane of the batches up to this state. If it is rewound, some of them may be lost.
     pub(crate) lane: Lane,
     /// Whether the writer has ended because it no longer owns the partition. Cached records may then be out of date.
@@ -48,6 +51,7 @@ impl Published {
             index_pieces: 0,
             lsn: head.lsn,
             counts,
+            history_from: head.history_from,
             lane,
             has_ended: false,
         }

@@ -2,6 +2,7 @@
 
 use crate::index::{ComputedReader, Rules, parse_computed};
 use arc_swap::{ArcSwap, Guard};
+use model::policy::ChangeFeedPolicy;
 use model::{ContainerDefinition, DefaultTtl, PartitionKeyDefinition, UniqueKeyPolicy};
 use plan::query::Query;
 use std::sync::Arc;
@@ -46,7 +47,7 @@ impl ContainerShape {
             default_ttl: definition.default_ttl,
             is_expiry_pending: false,
             unique_keys: definition.unique_keys.clone(),
-            history_seconds: None,
+            history_seconds: policies.change_feed.and_then(ChangeFeedPolicy::retention_seconds),
             rules: Arc::new(Rules::of(&policies.indexing, (&policies.computed, queries), reader)),
         }
     }
@@ -110,25 +111,10 @@ impl CurrentShape {
         self.shape.load().version() < (change, !is_expiry_pending)
     }
 
-    /// Changes the retention of the history, which later definitions keep.
-    pub fn keep_history(&self, seconds: Option<u64>) {
-        self.shape.rcu(|current| {
-            let mut shape = ContainerShape::clone(current);
-            shape.history_seconds = seconds;
-            shape
-        });
-    }
-
     /// Sets `shape` unless the current one is as new or newer. Returns whether it did.
     pub fn adopt(&self, shape: ContainerShape) -> bool {
         let before = self.shape.rcu(|current| {
-            if shape.version() > current.version() {
-                let mut shape = shape.clone();
-                shape.history_seconds = current.history_seconds;
-                Arc::new(shape)
-            } else {
-                Arc::clone(current)
-            }
+            if shape.version() > current.version() { Arc::new(shape.clone()) } else { Arc::clone(current) }
         });
         shape.version() > before.version()
     }

@@ -4,7 +4,7 @@
 
 use crate::expiry::expires_at;
 use crate::head::Head;
-use crate::history::HistoryEntry;
+use crate::history;
 use crate::index::{Changes, DocumentVersion};
 use crate::keyspace::{self, EXPIRY, HISTORY, LOG, NUMBERS, PartitionId, RECORDS, UNIQUE};
 use crate::log::{LogEntry, LogKind, LogPosition};
@@ -194,7 +194,7 @@ impl<'a> Staging<'a> {
         self.replace_unique(old, item).await?;
         let record = self.stamp(old.number, item);
         let before = self.remove_version_rows(&key, old);
-        self.write(key, LogKind::Replace, &record, Some((old.lsn, before)));
+        self.write(key, LogKind::Replace, &record, Some((old, before)));
         Ok(record)
     }
 
@@ -217,7 +217,7 @@ impl<'a> Staging<'a> {
         self.delete(RECORDS, from.clone());
         self.put(NUMBERS, keyspace::number_key(self.context.partition.container, old.number), to.clone());
         let kind = LogKind::Rename { from, to: to.clone() };
-        self.write(to, kind, &record, Some((old.lsn, before)));
+        self.write(to, kind, &record, Some((old, before)));
         Ok(record)
     }
 
@@ -245,7 +245,7 @@ impl<'a> Staging<'a> {
             self.head.documents.checked_sub(1).ok_or_else(|| damaged("count of documents"))?;
         let time = self.next_time();
         if self.context.shape.history_seconds.is_some() {
-            self.put_history(&HistoryEntry::removal(&kind, key.clone(), old, time));
+            self.put_history(history::encode_change(&kind, key, time, None, Some(old)));
         }
         self.note(LogEntry { kind: kind.combined_with(before), number: old.number, time });
         Ok(())
@@ -293,17 +293,17 @@ impl<'a> Staging<'a> {
         self.head.time
     }
 
-    /// `previous` is the LSN of the previous version, and its log entry if it was written by this transaction.
+    /// `previous` is the previous version, and its log entry if it was written by this transaction.
     fn write(
         &mut self,
         key: Bytes,
         kind: LogKind,
         record: &Record,
-        previous: Option<(Lsn, Option<LogKind>)>,
+        previous: Option<(&Record, Option<LogKind>)>,
     ) {
-        let (previous, before) = previous.map_or((None, None), |(lsn, before)| (Some(lsn), before));
+        let (old, before) = previous.map_or((None, None), |(old, before)| (Some(old), before));
         if self.context.shape.history_seconds.is_some() {
-            self.put_history(&HistoryEntry::version(&kind, key.clone(), record, previous));
+            self.put_history(history::encode_change(&kind, &key, record.time, Some(record), old));
         }
         let row = record.encode();
         self.head.bytes += (key.len() + row.len()) as u64;
@@ -341,9 +341,9 @@ impl<'a> Staging<'a> {
     }
 
     /// Adds the next change to the history.
-    fn put_history(&mut self, entry: &HistoryEntry) {
+    fn put_history(&mut self, row: Bytes) {
         let at = LogPosition { lsn: self.lsn, position: self.next_position() };
-        self.put(HISTORY, keyspace::history_key(self.context.partition, at), entry.encode());
+        self.put(HISTORY, keyspace::history_key(self.context.partition, at), row);
     }
 
     fn note(&mut self, entry: LogEntry) {

@@ -41,6 +41,8 @@ pub struct PartitionView {
     pub(crate) shape: Arc<ContainerShape>,
     pub(crate) lsn: Lsn,
     pub(crate) counts: PartitionCounts,
+    /// The history has every change from this position on.
+    pub(crate) history_from: LogPosition,
     pub(crate) now: u64,
 }
 
@@ -416,8 +418,17 @@ impl PartitionView {
     /// Reads a bounded number of log entries from `first` on; empty at the end. The last transaction may be
     /// incomplete.
     pub async fn log(&self, first: LogPosition) -> Result<Vec<(LogPosition, LogEntry)>, Fault> {
+        self.log_of(first, LOG_ROWS_MAX).await
+    }
+
+    /// As [`PartitionView::log`], with at most `rows_max` entries.
+    pub(crate) async fn log_of(
+        &self,
+        first: LogPosition,
+        rows_max: usize,
+    ) -> Result<Vec<(LogPosition, LogEntry)>, Fault> {
         let range = keyspace::log_range(self.partition, first, Lsn(u64::MAX));
-        let limit = ScanLimit { rows: LOG_ROWS_MAX, bytes: LOG_BYTES_MAX };
+        let limit = ScanLimit { rows: rows_max.min(LOG_ROWS_MAX), bytes: LOG_BYTES_MAX };
         let chunk = self.view.scan(LOG, range, limit).await.map_err(read_fault)?;
         let entry = |(key, row): &(Bytes, Bytes)| {
             let at = keyspace::parse_log_key(key).ok_or_else(|| damaged("log key"))?;

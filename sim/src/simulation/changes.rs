@@ -54,7 +54,7 @@ impl Simulation<'_> {
             self.default_changed = true;
             self.swept_second = 0;
         }
-        self.world.adopt_definition(found)?;
+        self.world.adopt_definition(found);
         if crash.is_some() {
             let end = self.crashed()?;
             self.rules_before = Some(before);

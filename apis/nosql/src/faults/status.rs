@@ -96,7 +96,8 @@ fn request_substatus(fault: &RequestFault) -> u32 {
         | RequestFault::PartitionKeyRequired
         | RequestFault::ImmutableProperty { .. }
         | RequestFault::BadPatch { .. }
-        | RequestFault::BadContinuation(_) => 0,
+        | RequestFault::BadContinuation(_)
+        | RequestFault::ChangeFeed(_) => 0,
     }
 }
 

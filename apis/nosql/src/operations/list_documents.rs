@@ -1,6 +1,6 @@
 //! `GET …/docs`: the items of a container, a range or a key, page by page.
 
-use super::{Call, not_supported, scope};
+use super::{Call, read_change_feed, scope};
 use crate::faults::Refusal;
 use crate::route::ContainerPath;
 use crate::wire::reply::Reply;
@@ -11,8 +11,8 @@ use http::StatusCode;
 use plan::StoredDocument;
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
-    if headers::is_change_feed(call.headers())? {
-        return Err(not_supported("the change feed of documents").into());
+    if let Some(mode) = headers::change_feed(call.headers())? {
+        return Box::pin(read_change_feed::perform(call, path, mode)).await;
     }
     let container = call.owner(path, Action::ListDocuments)?.resource;
     let page = call.page_request()?;

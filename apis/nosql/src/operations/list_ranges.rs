@@ -13,7 +13,7 @@ use http::StatusCode;
 
 pub(super) fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     headers::page_items(call.headers())?;
-    let is_incremental = headers::is_change_feed(call.headers())?;
+    let is_incremental = headers::change_feed(call.headers())?.is_some();
     let seen = headers::text(call.headers(), &names::IF_NONE_MATCH)?;
     let container = call.owner(path, Action::ReadMetadata)?.resource;
     let pass = call.read_catalog(&*container)?;

@@ -41,6 +41,7 @@ mod query_documents;
 mod query_offers;
 mod query_plan;
 mod read_account;
+mod read_change_feed;
 mod read_conflict;
 mod read_container;
 mod read_database;

@@ -3,9 +3,10 @@
 //! An absent or empty header has no meaning; an invalid header refuses the request.
 
 use super::request_headers::RequestHeaders;
-use super::{definition, names, session};
+use super::{date, definition, names, session};
 use crate::consistency::ConsistencyLevel;
 use crate::faults::{NosqlFault, WireFault};
+use engine::ChangeMode;
 use http::HeaderName;
 use model::limits::{
     AUTOSCALE_MIN, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, TOKEN_SECONDS_MAX, TOKEN_SECONDS_MIN,
@@ -13,6 +14,9 @@ use model::limits::{
 use model::{Priority, SessionToken, Throughput, TokenLife};
 use plan::Condition;
 use std::fmt::Display;
+
+/// The form of rows with all versions.
+const CHANGE_FEED_FORMAT: &str = "2021-09-15";
 
 /// The text of a header; `None` if it is absent or empty.
 pub(crate) fn text<'a>(
@@ -30,7 +34,7 @@ pub(crate) fn text<'a>(
 
 /// Headers that affect access. If sent twice, they could mean one thing to a proxy that checks requests and another
 /// here.
-static ONCE: [&HeaderName; 12] = [
+static ONCE: [&HeaderName; 14] = [
     &names::HOST,
     &names::AUTHORIZATION,
     &names::DATE,
@@ -43,6 +47,8 @@ static ONCE: [&HeaderName; 12] = [
     &names::BATCH_ATOMIC,
     &names::IF_MATCH,
     &names::IF_NONE_MATCH,
+    &names::A_IM,
+    &names::IF_MODIFIED_SINCE,
 ];
 
 /// Refuses a request that repeats a header that affects access.
@@ -172,14 +178,38 @@ fn has_type(headers: &RequestHeaders, wanted: &str) -> Result<bool, WireFault> {
     Ok(kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(wanted))
 }
 
-/// Whether a change feed is requested; clients differ in letter case.
-pub(crate) fn is_change_feed(headers: &RequestHeaders) -> Result<bool, WireFault> {
+/// The change feed that is requested instead of a plain feed; clients differ in letter case.
+pub(crate) fn change_feed(headers: &RequestHeaders) -> Result<Option<ChangeMode>, WireFault> {
     match text(headers, &names::A_IM)? {
-        None => Ok(false),
-        Some(text) if text.eq_ignore_ascii_case("incremental feed") => Ok(true),
-        Some(text) if text.eq_ignore_ascii_case("full-fidelity feed") => Ok(true),
+        None => Ok(None),
+        Some(text) if text.eq_ignore_ascii_case("incremental feed") => Ok(Some(ChangeMode::LatestVersion)),
+        Some(text) if text.eq_ignore_ascii_case("full-fidelity feed") => Ok(Some(ChangeMode::AllVersions)),
         Some(text) => Err(bad(&names::A_IM, text, "it is no kind of change feed")),
     }
+}
+
+/// Refuses a form of the rows with all versions that is not the only one there is.
+pub(crate) fn check_change_format(headers: &RequestHeaders) -> Result<(), WireFault> {
+    match text(headers, &names::CHANGE_FEED_FORMAT)? {
+        None | Some(CHANGE_FEED_FORMAT) => Ok(()),
+        Some(text) => {
+            let reason = format!("the only format is {CHANGE_FEED_FORMAT}");
+            Err(bad(&names::CHANGE_FEED_FORMAT, text, &reason))
+        }
+    }
+}
+
+/// The second since which changes are requested.
+pub(crate) fn modified_since(headers: &RequestHeaders) -> Result<Option<u64>, WireFault> {
+    let Some(text) = text(headers, &names::IF_MODIFIED_SINCE)? else {
+        return Ok(None);
+    };
+    // The Go SDK writes the name of the time zone in this way.
+    let seconds = match text.strip_suffix(" UTC") {
+        Some(date) => date::parse(&format!("{date} GMT")),
+        None => date::parse(text),
+    };
+    seconds.map(Some).ok_or_else(|| bad(&names::IF_MODIFIED_SINCE, text, "it is not an HTTP date"))
 }
 
 /// The service's sentence about a throughput below the minimum.

@@ -3,6 +3,8 @@
 pub(crate) mod activity;
 pub(crate) mod answer_body;
 pub(crate) mod body;
+pub(crate) mod change_position;
+pub(crate) mod change_rows;
 pub(crate) mod continuation;
 pub(crate) mod date;
 pub(crate) mod definition;

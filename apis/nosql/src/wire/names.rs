@@ -26,6 +26,8 @@ names! {
     BATCH_CONTINUE_ON_ERROR = "x-ms-cosmos-batch-continue-on-error";
     /// Who may cache an answer.
     CACHE_CONTROL = "cache-control";
+    /// The form of the rows of a change feed with all versions.
+    CHANGE_FEED_FORMAT = "x-ms-cosmos-changefeed-wire-format-version";
     /// The compatibility mode of this request, an extension of ours.
     COMPATIBILITY = "x-perihelion-compatibility";
     /// Whether the connection is kept open.
@@ -58,6 +60,8 @@ names! {
     EXPLAIN = "x-perihelion-explain";
     /// The requested lifetime of a resource token in seconds.
     EXPIRY_SECONDS = "x-ms-documentdb-expiry-seconds";
+    /// The time since which changes are requested.
+    IF_MODIFIED_SINCE = "if-modified-since";
     /// The version that must be stored.
     IF_MATCH = "if-match";
     /// The version that must not be stored.

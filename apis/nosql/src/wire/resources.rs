@@ -130,8 +130,22 @@ impl ItemWriter<'_> {
         ItemWriter { container, links: ContainerLinks::of(container) }
     }
 
-    /// Appends one item. Written by hand into one buffer: this is the hot path of reads.
+    /// Appends one item with its LSN, as in the change feed.
+    pub(crate) fn push_with_lsn(&self, stored: &StoredDocument, out: &mut Vec<u8>) {
+        self.push_open(stored, out);
+        out.extend_from_slice(b",\"_lsn\":");
+        json::push_integer(stored.lsn.0, out);
+        out.push(b'}');
+    }
+
+    /// Appends one item.
     pub(crate) fn push(&self, stored: &StoredDocument, out: &mut Vec<u8>) {
+        self.push_open(stored, out);
+        out.push(b'}');
+    }
+
+    /// Appends one item without the closing brace. Written by hand into one buffer: this is the hot path of reads.
+    fn push_open(&self, stored: &StoredDocument, out: &mut Vec<u8>) {
         let (database, container) = (self.container.database().number(), self.container.number());
         let rid = Rid::Document(database, container, stored.number).text();
         if stored.document.write_json_open(out) {
@@ -147,7 +161,6 @@ impl ItemWriter<'_> {
         push_etag(stored.etag, out);
         out.extend_from_slice(b",\"_attachments\":\"attachments/\",\"_ts\":");
         json::push_integer(stored.ts(), out);
-        out.push(b'}');
     }
 }
 

@@ -81,7 +81,6 @@ async fn what_is_not_built_says_so() {
         Call::post("/offers").json(&json!({ "id": "x" })),
         Call::post("/dbs/d/colls/c/conflicts").json(&json!({ "id": "x" })),
         Call::post("/dbs").header("x-ms-cosmos-is-query-plan-request", "True").json(&query),
-        Call::get(DOCS).header("a-im", "Incremental Feed"),
         Call::post("/dbs/d/colls/c/sprocs/s").json(&json!([])),
         Call::post(DOCS)
             .header("x-ms-documentdb-pre-trigger-include", "t")

@@ -21,8 +21,8 @@ pub(crate) use grant::{GrantScope, ItemReference};
 pub use keys::{AccountKey, KeyFingerprint, KeyName, KeyUse};
 pub(crate) use pass::check_parent;
 pub use pass::{
-    Account, AdminPass, BatchPass, CatalogPass, DocumentPass, DocumentsPass, ExecutePass, FeedPass, Guarded,
-    LogicalPartitionPass, Permissions, QueryPass, Scripts, Users, WritePass,
+    Account, AdminPass, BatchPass, CatalogPass, ChangeFeedPass, DocumentPass, DocumentsPass, ExecutePass,
+    FeedPass, Guarded, LogicalPartitionPass, Permissions, QueryPass, Scripts, Users, WritePass,
 };
 pub use roles::{Assignee, RoleAssignment, RoleDefinition, RoleTable};
 
@@ -302,6 +302,17 @@ impl Access {
     ) -> Result<FeedPass<'a>, AccessFault> {
         self.authorise(principal, Action::ListDocuments, Resource::Container(container, scope.reach()))?;
         Ok(FeedPass { container, scope, priority: principal.priority })
+    }
+
+    /// Permission to read the changes of the documents of a scope.
+    pub fn read_changes<'a>(
+        &self,
+        principal: &'a Principal,
+        container: &'a Container,
+        scope: Scope,
+    ) -> Result<ChangeFeedPass<'a>, AccessFault> {
+        self.authorise(principal, Action::ReadChangeFeed, Resource::Container(container, scope.reach()))?;
+        Ok(ChangeFeedPass { container, principal, scope })
     }
 
     /// Permission to query the documents of a scope.

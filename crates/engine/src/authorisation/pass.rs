@@ -218,6 +218,15 @@ pub struct FeedPass<'a> {
     pub(crate) priority: Priority,
 }
 
+/// Permission to read the changes of the documents of a scope.
+#[derive(Debug)]
+#[must_use = "a pass that is not used authorises nothing"]
+pub struct ChangeFeedPass<'a> {
+    pub(crate) container: &'a Container,
+    pub(crate) principal: &'a Principal,
+    pub(crate) scope: Scope,
+}
+
 /// Permission to query the documents of a scope.
 #[derive(Debug)]
 #[must_use = "a pass that is not used authorises nothing"]

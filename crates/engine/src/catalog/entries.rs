@@ -229,11 +229,6 @@ impl Container {
         }
     }
 
-    /// Makes its partitions keep the history of all versions for this time.
-    pub(super) fn keep_history(&self, seconds: Option<u64>) {
-        self.shape.keep_history(seconds);
-    }
-
     /// Makes the partitions use this definition, however old it is.
     #[cfg(feature = "planted-faults")]
     pub(crate) fn force_shape(&self) {

@@ -239,12 +239,6 @@ impl Engine {
         pass.resource.range_feed()
     }
 
-    /// Makes the partitions keep the history of all versions for this number of seconds, until the container is loaded
-    /// again. No definition contains this setting yet, since no request can read the history.
-    pub fn keep_history(&self, pass: &AdminPass<&Container>, seconds: Option<u64>) {
-        pass.resource.keep_history(seconds);
-    }
-
     /// One page of a list that is sorted by `number`; the continuation is the last number returned.
     fn page_of<T>(
         &self,

@@ -3,12 +3,14 @@
 //! Contains no wire codes: each API maps a fault to its protocol in one exhaustive match.
 
 mod access;
+mod change_feed;
 mod definition;
 mod evaluation;
 mod limit;
 mod request;
 
 pub use access::{AccessFault, BearerFault, ScopeName};
+pub use change_feed::ChangeFeedFault;
 pub use definition::{
     ComputedRule, DefinitionList, DefinitionNumber, DefinitionPart, DefinitionRule, EncryptionRule,
     IndexRule, NameRule, PolicyPathError, ThroughputRule,
@@ -50,6 +52,12 @@ pub enum Fault {
     /// A bug of the server; the text is for the log and the report.
     #[error("internal error: {0}")]
     Internal(String),
+}
+
+impl From<ChangeFeedFault> for Fault {
+    fn from(fault: ChangeFeedFault) -> Fault {
+        RequestFault::ChangeFeed(fault).into()
+    }
 }
 
 /// A query cannot be answered.

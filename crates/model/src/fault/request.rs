@@ -1,6 +1,6 @@
 //! Requests that can never succeed, with the rule that they violate.
 
-use super::{DefinitionPart, DefinitionRule, NameRule};
+use super::{ChangeFeedFault, DefinitionPart, DefinitionRule, NameRule};
 use thiserror::Error;
 use value::PatchCause;
 
@@ -102,6 +102,9 @@ pub enum RequestFault {
     /// The continuation was not issued by this server, or not for this request.
     #[error("the continuation token is invalid: {0}")]
     BadContinuation(ContinuationFault),
+    /// The change feed cannot be read as requested.
+    #[error("the change feed cannot be read: {0}")]
+    ChangeFeed(#[from] ChangeFeedFault),
 }
 
 /// A rule that a property of an item violates.

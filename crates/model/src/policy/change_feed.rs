@@ -14,6 +14,11 @@ impl ChangeFeedPolicy {
     /// Longest retention in minutes: a year.
     pub const RETENTION_MINUTES_MAX: u32 = 366 * 24 * 60;
 
+    /// How long all versions and deletes are retained, if they are.
+    pub fn retention_seconds(self) -> Option<u64> {
+        (self.retention_minutes > 0).then(|| u64::from(self.retention_minutes) * 60)
+    }
+
     /// Refuses a retention that is too long.
     pub(crate) fn check(self) -> Result<(), RequestFault> {
         let bounds = 0..=ChangeFeedPolicy::RETENTION_MINUTES_MAX;

@@ -80,20 +80,20 @@ impl Writer {
         let limit = ScanLimit { rows: TRIM_ROWS_MAX, bytes: BATCH_BYTES_MAX };
         let chunk = view.scan(HISTORY, range, Direction::Forward, limit).await.map_err(read_fault)?;
         let mut batch = Batch::default();
-        let mut trimmed = if chunk.more { head.history_trimmed } else { end };
+        // Only what was deleted counts as trimmed: a reader that has read everything up to the last entry has missed
+        // nothing, whatever LSNs were skipped since.
+        let mut trimmed = head.history_trimmed;
         let mut more = chunk.more;
         for (key, row) in &chunk.rows {
             let at = keyspace::parse_history_key(key).ok_or_else(|| damaged("key of the history"))?;
             let written = HistoryEntry::decode(row)?.time.seconds();
             let is_kept = retention.is_some_and(|seconds| written.saturating_add(seconds) > now);
             if is_kept && at >= head.history_from {
-                (trimmed, more) = (at, false);
+                more = false;
                 break;
             }
             batch.delete(HISTORY, key.clone());
-            if chunk.more {
-                trimmed = LogPosition { position: at.position.saturating_add(1), ..at };
-            }
+            trimmed = LogPosition { position: at.position.saturating_add(1), ..at };
         }
         self.state.head.history_trimmed = trimmed;
         self.state.head.history_from = self.state.head.history_from.max(trimmed);

@@ -178,7 +178,7 @@ impl Writer {
     pub(super) fn republish(&self) {
         let published = self.published.load_full();
         if let Some(view) = &published.view {
-            let (lsn, counts) = (published.lsn, published.counts);
+            let (lsn, counts, history_from) = (published.lsn, published.counts, published.history_from);
             let index = self.reader(view).map(Arc::new);
             let policy = self.policy();
             self.published.store(Arc::new(Published {
@@ -188,6 +188,7 @@ impl Writer {
                 index_pieces: self.index_pieces(),
                 lsn,
                 counts,
+                history_from,
                 lane: self.lane.clone(),
                 has_ended: false,
             }));
@@ -199,12 +200,17 @@ impl Writer {
     /// Publishes that there is no view: readers have to request one from the writer.
     pub(super) fn publish_without_view(&self) {
         let published = self.published.load_full();
-        let (lsn, counts, policy) = (published.lsn, published.counts, self.policy());
-        let lane = self.lane.clone();
-        let has_ended = self.has_ended;
-        let index_pieces = self.index_pieces();
-        let idle = Published { view: None, index: None, policy, index_pieces, lsn, counts, lane, has_ended };
-        self.published.store(Arc::new(idle));
+        self.published.store(Arc::new(Published {
+            view: None,
+            index: None,
+            policy: self.policy(),
+            index_pieces: self.index_pieces(),
+            lsn: published.lsn,
+            counts: published.counts,
+            history_from: published.history_from,
+            lane: self.lane.clone(),
+            has_ended: self.has_ended,
+        }));
     }
 
     fn index_pieces(&self) -> usize {

@@ -102,6 +102,14 @@ impl Fixture {
         Ok(Fixture { partition, shape, key: LogicalKey { partition_key, effective } })
     }
 
+    /// Changes the retention of the history.
+    fn retain(&self, history_seconds: Option<u64>) {
+        let mut shape = ContainerShape::clone(&self.shape.load());
+        shape.change += 1;
+        shape.history_seconds = history_seconds;
+        assert!(self.shape.adopt(shape));
+    }
+
     async fn run(&self, mutations: Vec<Mutation>) -> Lsn {
         self.try_run(&self.key, mutations).await.unwrap()
     }

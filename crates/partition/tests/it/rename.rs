@@ -21,7 +21,7 @@ async fn new_fixture() -> (Store, Fixture) {
     Fixture::create(&store).await;
     let clock = Arc::new(TestClock::default());
     let fixture = Fixture::open(&store, &clock, Durability::Sync).await.unwrap();
-    fixture.shape.keep_history(Some(100));
+    fixture.retain(Some(100));
     (store, fixture)
 }
 
