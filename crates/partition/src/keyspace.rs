@@ -222,11 +222,6 @@ pub(crate) fn history_key(partition: PartitionId, at: LogPosition) -> Bytes {
     log_key(partition, at)
 }
 
-/// The history from `first` up to `end`, exclusive.
-pub(crate) fn history_range(partition: PartitionId, first: LogPosition, end: LogPosition) -> KeyRange {
-    KeyRange { start: history_key(partition, first), end: Some(history_key(partition, end)) }
-}
-
 /// Parses a history key.
 pub(crate) fn parse_history_key(key: &[u8]) -> Option<LogPosition> {
     parse_log_key(key)

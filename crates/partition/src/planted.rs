@@ -24,6 +24,10 @@ pub enum PlantedFault {
     OpeningIsMissed,
     /// A document that cannot be swept ends the sweep.
     PoisonEndsSweep,
+    /// The log entries that ancestors of a partition have left are not read.
+    AncestorsAreForgotten,
+    /// A split does not mask the documents of the sibling.
+    SiblingIsNotMasked,
 }
 
 thread_local! {
