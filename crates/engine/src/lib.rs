@@ -24,6 +24,7 @@ mod request_memory;
 mod resource_query;
 mod router;
 mod slot;
+mod split;
 mod verify;
 
 pub use admission::AdmissionBounds;
@@ -58,4 +59,5 @@ pub use request_memory::{
 };
 pub use resource_query::ResourceQuery;
 pub use router::RefusedStep;
+pub use split::{Children, PartitionState, PartitionStatus, SplitAt};
 pub use verify::{StoredContainer, Verification, VerifiedContainer, stored_containers, verify};

@@ -403,7 +403,7 @@ pub fn parse_container(key: &[u8]) -> Option<ContainerNumber> {
 }
 
 /// All rows of a partition in a space whose keys start with container and ordinal.
-pub(crate) fn partition_rows(partition: PartitionId) -> KeyRange {
+pub fn partition_rows(partition: PartitionId) -> KeyRange {
     KeyRange::prefix(Bytes::copy_from_slice(&partition_prefix(partition)))
 }
 

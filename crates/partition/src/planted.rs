@@ -98,6 +98,11 @@ pub(crate) async fn stall_opening() {
     }
 }
 
+/// Waits in a split for the planted number of turns, after it is prepared.
+pub async fn stall_split() {
+    stall_opening().await;
+}
+
 /// Panics if a panic was planted and is due.
 pub(crate) fn panic_if_due() {
     let left = PANIC_IN.get();

@@ -18,4 +18,5 @@ mod read_many;
 mod recreated;
 mod slots;
 mod small_resources;
+mod split;
 mod sweep;
