@@ -9,6 +9,7 @@ use crate::join::join_all;
 use crate::metrics::EngineMetrics;
 use crate::request_memory::{MemoryKind, RequestMemory, RequestMemoryOptions};
 use crate::slot::{CLOSING_MAX, Slots};
+use crate::split::SplitRequests;
 use eval::QueryMemory;
 use exec::QueryBounds;
 use kv::{Durability, SpaceOptions, Store};
@@ -31,6 +32,9 @@ const QUERY_MEMORY_BYTES_DEFAULT: usize = 1 << 30;
 /// Default idle time in seconds after which a partition is closed.
 const PARTITION_IDLE_SECONDS: u64 = 300;
 
+/// Default size of the documents of a partition above which it is split.
+const PARTITION_BYTES_MAX: u64 = 50 << 30;
+
 /// Default maximum number of open partitions.
 const OPEN_PARTITIONS_MAX: usize = 4096;
 
@@ -45,6 +49,8 @@ pub struct EngineOptions {
     pub partition_throughput_new: u64,
     /// Whether requests beyond the provisioned throughput are refused.
     pub throughput: ThroughputMode,
+    /// Bytes of documents above which a partition is split.
+    pub partition_bytes_max: u64,
     /// Whether a write is acknowledged only after it was synced to disk.
     pub durability: Durability,
     /// Size of the record cache.
@@ -78,6 +84,7 @@ impl Default for EngineOptions {
             partition_throughput_max: 10_000,
             partition_throughput_new: 6_000,
             throughput: ThroughputMode::Measure,
+            partition_bytes_max: PARTITION_BYTES_MAX,
             durability: Durability::Sync,
             record_cache_bytes: RECORD_CACHE_BYTES_DEFAULT,
             query_bounds: QueryBounds::default(),
@@ -173,6 +180,7 @@ pub struct Engine {
     pub(crate) catalog: Catalog,
     pub(crate) continuation_key: ContinuationKey,
     pub(crate) jobs: Jobs,
+    pub(crate) split_requests: SplitRequests,
     pub(crate) isolation: Isolation,
 }
 
@@ -217,6 +225,7 @@ impl Engine {
             catalog,
             continuation_key,
             jobs: Jobs::default(),
+            split_requests: SplitRequests::default(),
         });
         Jobs::start(&engine);
         Ok(engine)
@@ -237,6 +246,7 @@ impl Engine {
     /// closed does not prevent the closing of the others and of the store; the first failure is returned.
     pub async fn close(&self) -> Result<(), Fault> {
         self.jobs.stop().await;
+        self.split_requests.clear();
         self.slots.stop_opening();
         let containers: Vec<_> = self.catalog.state().containers().cloned().collect();
         let maps: Vec<_> = containers.iter().map(|container| container.map.load()).collect();

@@ -28,6 +28,7 @@ pub(crate) struct EngineMetrics {
     queries: Histograms,
     /// One for each kind of path, in the order of [`PathKind::ALL`].
     by_path: [Histogram; PathKind::ALL.len()],
+    split_pauses: Histogram,
 }
 
 impl Default for EngineMetrics {
@@ -36,7 +37,9 @@ impl Default for EngineMetrics {
         let buckets: fn() -> Histogram = || Histogram::new(exponential_buckets(50e-6, 4.0, 10));
         let queries = Histograms::new_with_constructor(buckets);
         let by_path = PathKind::ALL.map(|path| queries.get_or_create(&[("path", path.name())]).clone());
-        EngineMetrics { queries, by_path }
+        // From 0.5 ms, doubled, to 2 s.
+        let split_pauses = Histogram::new(exponential_buckets(0.5e-3, 2.0, 13));
+        EngineMetrics { queries, by_path, split_pauses }
     }
 }
 
@@ -46,6 +49,13 @@ impl EngineMetrics {
         if let Some(position) = PathKind::ALL.iter().position(|kind| *kind == path) {
             self.by_path[position].observe(time.as_secs_f64());
         }
+    }
+}
+
+impl EngineMetrics {
+    /// Counts a split and the time in which the partition accepted no write.
+    pub(crate) fn split_done(&self, pause: Duration) {
+        self.split_pauses.observe(pause.as_secs_f64());
     }
 }
 
@@ -60,6 +70,9 @@ impl Engine {
         let queries =
             "Time to make a page of a query, by the access path of the partition that was read first";
         registry.register_with_unit("query_page", queries, Unit::Seconds, self.metrics.queries.clone());
+        let pauses = "Time in which a partition accepted no write while it was split; counts the splits";
+        let splits = self.metrics.split_pauses.clone();
+        registry.register_with_unit("partition_split_pause", pauses, Unit::Seconds, splits);
         registry.register_collector(Box::new(EngineCollector(Arc::downgrade(self))));
     }
 }

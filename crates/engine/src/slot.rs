@@ -27,6 +27,8 @@ use tokio::sync::{Notify, Semaphore};
 const OPENING_MAX: usize = 64;
 /// Partitions that are closed concurrently. All their heads fit into a few group commits.
 pub(crate) const CLOSING_MAX: usize = 512;
+/// A partition that could not be divided is tried again when it has grown by this part.
+const INDIVISIBLE_PART: u64 = 8;
 /// Maximum number of times that a request waits for an opening.
 const OPEN_ATTEMPTS_MAX: usize = 3;
 
@@ -53,6 +55,74 @@ pub(crate) struct PartitionSlot {
     used_at: AtomicU64,
     /// The round of housekeeping in which its log was last trimmed.
     trimmed_in: AtomicU64,
+    /// Progress of a split or of the separation after one.
+    pub(crate) division: Division,
+}
+
+/// How far a partition is divided from others: its own split, and its separation from the partitions that it was split
+/// from.
+#[derive(Debug, Default)]
+pub(crate) struct Division {
+    is_splitting: AtomicBool,
+    /// No split is tried before this round of housekeeping.
+    split_after: AtomicU64,
+    /// The bytes with which the partition could not be divided.
+    indivisible_bytes: AtomicU64,
+    /// The round of housekeeping in which it was last separated from its ancestors.
+    separated_in: AtomicU64,
+    /// The ancestors whose rows it still needs, if that is known.
+    needs: Mutex<Option<Vec<PartitionOrdinal>>>,
+}
+
+impl Division {
+    /// Whether the partition is being split.
+    pub(crate) fn is_splitting(&self) -> bool {
+        self.is_splitting.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_splitting(&self, is_splitting: bool) {
+        self.is_splitting.store(is_splitting, Ordering::Relaxed);
+    }
+
+    /// Whether a split may be tried in this round.
+    pub(crate) fn may_split(&self, round: u64) -> bool {
+        self.split_after.load(Ordering::Relaxed) <= round
+    }
+
+    /// No split is tried before this round.
+    pub(crate) fn pause_until(&self, round: u64) {
+        self.split_after.store(round, Ordering::Relaxed);
+    }
+
+    /// The partition has one logical partition with this many bytes and cannot be divided by documents.
+    pub(crate) fn set_indivisible(&self, bytes: u64) {
+        self.indivisible_bytes.store(bytes.max(1), Ordering::Relaxed);
+    }
+
+    /// Whether the partition could not be divided with about as many bytes.
+    pub(crate) fn is_indivisible(&self, bytes: u64) -> bool {
+        let known = self.indivisible_bytes.load(Ordering::Relaxed);
+        known != 0 && bytes <= known.saturating_add(known / INDIVISIBLE_PART)
+    }
+
+    /// The round in which the partition was last separated from its ancestors; 0 if it was not.
+    pub(crate) fn separated_in(&self) -> u64 {
+        self.separated_in.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn separation_begins(&self, round: u64) {
+        self.separated_in.store(round, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_needs(&self, needs: Vec<PartitionOrdinal>) {
+        *self.needs.lock().unwrap_or_else(PoisonError::into_inner) = Some(needs);
+    }
+
+    /// Whether the partition may need rows of an ancestor.
+    pub(crate) fn may_need(&self, ancestor: PartitionOrdinal) -> bool {
+        let needs = self.needs.lock().unwrap_or_else(PoisonError::into_inner);
+        needs.as_ref().is_none_or(|needs| needs.contains(&ancestor))
+    }
 }
 
 /// Whether a partition is open; the head of this file shows the transitions.
@@ -174,12 +244,19 @@ impl PartitionSlot {
             generation: AtomicU64::new(0),
             used_at: AtomicU64::new(0),
             trimmed_in: AtomicU64::new(0),
+            division: Division::default(),
         }
     }
 
     /// The keys of its records in its container.
     pub(crate) fn keys(&self, container: ContainerNumber) -> &KeyRange {
         self.keys.get_or_init(|| keyspace::effective_range(container, &self.range))
+    }
+
+    /// Sets what the first opening of a new partition takes over from its parent.
+    pub(crate) fn inherit(&self, carryover: Carryover) {
+        // A slot that was opened before has its own.
+        let _ = self.carryover.set(Arc::new(carryover));
     }
 
     /// The partition if it is open.

@@ -30,6 +30,7 @@ pub mod planted;
 mod published;
 mod record;
 mod shape;
+mod split;
 mod staging;
 mod state;
 mod storage;
@@ -56,6 +57,7 @@ pub use partition::{
 };
 pub use record::stored_document;
 pub use shape::{ContainerShape, CurrentShape};
+pub use split::{PreparedSplit, Seal, SealedPartition, Separation};
 pub use staging::{TRANSACTION_BYTES_MAX, TRANSACTION_DOCUMENTS_MAX};
 pub use storage::{commit_fault, read_fault};
 pub use view::{NumberPage, NumberScan, PartitionView, RecordPage, RecordScan};

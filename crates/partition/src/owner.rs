@@ -84,6 +84,13 @@ impl Claim {
         Ok((Claim { key, row, epoch }, view))
     }
 
+    /// The claim on a new partition whose owner row is [`Owner::first`]. It is valid until the partition is opened in
+    /// another way.
+    pub(crate) fn of_new(id: PartitionId) -> Claim {
+        let owner = Owner::first();
+        Claim { key: keyspace::owner_key(id), row: owner.encode(), epoch: owner.epoch }
+    }
+
     /// The epoch of this opening, which no other opening has.
     pub(crate) fn epoch(&self) -> u32 {
         self.epoch

@@ -24,6 +24,10 @@ pub enum PlantedFault {
     OpeningIsMissed,
     /// A document that cannot be swept ends the sweep.
     PoisonEndsSweep,
+    /// The log entries that ancestors of a partition have left are not read.
+    AncestorsAreForgotten,
+    /// A split does not mask the documents of the sibling.
+    SiblingIsNotMasked,
 }
 
 thread_local! {
@@ -92,6 +96,11 @@ pub(crate) async fn stall_opening() {
     for _ in 0..STALL.get() {
         tokio::task::yield_now().await;
     }
+}
+
+/// Waits in a split for the planted number of turns, after it is prepared.
+pub async fn stall_split() {
+    stall_opening().await;
 }
 
 /// Panics if a panic was planted and is due.

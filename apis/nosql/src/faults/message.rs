@@ -148,7 +148,7 @@ fn request(fault: &RequestFault) -> String {
         | RequestFault::ImmutableProperty { .. }
         | RequestFault::BadPatch { .. } => fault.to_string(),
         RequestFault::BadContinuation(reason) => format!("Invalid Continuation Token: {reason}"),
-        RequestFault::ChangeFeed(_) => fault.to_string(),
+        RequestFault::ChangeFeed(_) | RequestFault::Indivisible { .. } => fault.to_string(),
     }
 }
 

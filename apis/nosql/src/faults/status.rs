@@ -93,6 +93,7 @@ fn request_substatus(fault: &RequestFault) -> u32 {
         | RequestFault::AutoscaleThroughput { .. }
         | RequestFault::BadPartitionKeyValue { .. }
         | RequestFault::PartitionKeyTooLong { .. }
+        | RequestFault::Indivisible { .. }
         | RequestFault::PartitionKeyRequired
         | RequestFault::ImmutableProperty { .. }
         | RequestFault::BadPatch { .. }

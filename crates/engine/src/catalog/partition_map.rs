@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Maximum number of partitions of a container after splits.
-const PARTITIONS_MAX: usize = 4096;
+pub(crate) const PARTITIONS_MAX: usize = 4096;
 
 /// The current map of a container, shared by all versions of the container.
 #[derive(Debug)]

@@ -109,6 +109,8 @@ impl Writer {
     /// Notes the failure of a batch. Reads the state again now if it is known, otherwise before the next evaluation.
     pub(super) async fn batch_failed(&mut self, failure: BatchFailure) {
         self.failure = self.failure.max(Some(failure));
+        // It has counted changes that may not be stored.
+        self.tally = None;
         if let Err(fault) = self.reload().await {
             tracing::warn!(event = "partition_waits", partition = ?self.id, cause = %fault, "the partition waits until the store is reopened");
         }
@@ -149,6 +151,7 @@ impl Writer {
             }
         };
         self.lane = lane;
+        self.tally = None;
         self.publish(view.clone(), &head);
         self.state = WriterState::new(view, head);
         self.failure = None;

@@ -8,6 +8,7 @@ mod index;
 mod ownership;
 mod rename;
 mod round_trip;
+mod split;
 
 use bytes::Bytes;
 use kv::{Batch, CommitMode, Durability, Store};

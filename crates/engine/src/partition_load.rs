@@ -1,31 +1,25 @@
-//! The partitions of a container as operators see them: what they have and what they are asked for.
+//! The load of the partitions of a container as operators see it, and pauses of a partition for tests.
 
 use crate::authorisation::{AdminPass, CatalogPass};
 use crate::catalog::Container;
 use crate::engine::Engine;
 use crate::hot_keys::HotKey;
-use model::{Charge, EffectiveRange, Fault, MissingFault, PartitionOrdinal};
+use crate::slot::PartitionSlot;
+use model::{Charge, Fault, MissingFault, PartitionOrdinal};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Partition keys that are listed for each partition.
 const HOT_KEYS_LISTED: usize = 5;
 
-/// A partition with its size and load.
+/// What a partition is asked for.
 #[derive(Clone, Debug)]
-pub struct PartitionStatus {
+pub struct PartitionLoad {
     /// The partition.
     pub ordinal: PartitionOrdinal,
-    /// The hashes it owns.
-    pub range: EffectiveRange,
-    /// The partitions from which it was split, oldest first.
-    pub parents: Vec<PartitionOrdinal>,
-    /// Its documents, expired ones included until they are deleted.
-    pub documents: u64,
-    /// Their encoded size.
-    pub document_bytes: u64,
     /// Request units of the last second.
     pub charged_last_second: Charge,
-    /// Request units since the start of the server.
+    /// Request units since the start of the server, or since the partition exists.
     pub charged: Charge,
     /// Requests since then that were refused because the throughput was used up.
     pub throttled: u64,
@@ -34,29 +28,20 @@ pub struct PartitionStatus {
 }
 
 impl Engine {
-    /// The partitions of a container in the order of their ranges. Closed ones are opened.
-    pub async fn partition_statuses(
-        &self,
-        pass: &CatalogPass<&Container>,
-    ) -> Result<Vec<PartitionStatus>, Fault> {
+    /// The load of the partitions of a container, in the order of their ranges.
+    pub fn partition_loads(&self, pass: &CatalogPass<&Container>) -> Vec<PartitionLoad> {
         let now = self.ambient.now_seconds();
-        let routed = self.owners_of(pass.resource, &EffectiveRange::full(), &[]).await?;
-        let status = |routed: &crate::router::Routed| {
-            let (slot, counts) = (&routed.slot, routed.partition.counts());
+        let load = |slot: &Arc<PartitionSlot>| {
             let totals = slot.ledger.totals();
-            PartitionStatus {
+            PartitionLoad {
                 ordinal: slot.ordinal,
-                range: slot.range.clone(),
-                parents: slot.ancestors.iter().map(|ancestor| ancestor.ordinal).collect(),
-                documents: counts.documents,
-                document_bytes: counts.bytes,
                 charged_last_second: slot.ledger.recent_rate(now),
                 charged: totals.charged,
                 throttled: totals.throttled,
                 hot_keys: slot.ledger.hot_keys(HOT_KEYS_LISTED),
             }
         };
-        Ok(routed.iter().map(status).collect())
+        pass.resource.map.load().entries.iter().map(load).collect()
     }
 
     /// Refuses all requests on a partition for this time as if its throughput were used up: for tests of clients.
