@@ -8,7 +8,7 @@ mod evaluation;
 mod limit;
 mod request;
 
-pub use access::{AccessFault, BearerFault, ScopeName};
+pub use access::{AccessFault, BearerFault, DataAction, ScopeName};
 pub use definition::{
     ComputedRule, DefinitionList, DefinitionNumber, DefinitionPart, DefinitionRule, EncryptionRule,
     IndexRule, NameRule, PolicyPathError, ThroughputRule,
