@@ -10,7 +10,7 @@ const DOCUMENTS: usize = 100_000;
 const CONTAINER: &str = "overwritten";
 
 /// The limits that are compared, the default first.
-const LIMITS: [Option<&str>; 2] = [None, Some("512MiB")];
+const LIMITS: [Option<&str>; 2] = [None, Some("536870912")];
 
 /// One measurement.
 struct Overwritten {

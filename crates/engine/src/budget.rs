@@ -35,9 +35,9 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Sets the rate in request units per second; `None` ends the limit.
-    pub(crate) fn set_rate(&self, units_per_second: Option<f64>) {
-        let hundredths = units_per_second.map_or(0, |rate| ((rate * 100.0) as u64).max(1));
+    /// Sets the request units that are refilled in a second; `None` ends the limit.
+    pub(crate) fn set_rate(&self, per_second: Option<Charge>) {
+        let hundredths = per_second.map_or(0, |rate| rate.hundredths().max(1));
         self.rate.store(hundredths, Ordering::Relaxed);
     }
 
@@ -72,10 +72,9 @@ impl Budget {
 
     /// Takes the charge of a request from the budget.
     pub(crate) fn spend(&self, charge: Charge) {
-        let rate = self.rate.load(Ordering::Relaxed);
-        if rate > 0 {
-            // A rate is at most a million units, and a charge far below 10^9 of them.
-            let cost = charge.hundredths().saturating_mul(NANOS_PER_SECOND) / rate;
+        // A charge is far below 10^8 units, so that this does not saturate.
+        let nanos = charge.hundredths().saturating_mul(NANOS_PER_SECOND);
+        if let Some(cost) = nanos.checked_div(self.rate.load(Ordering::Relaxed)) {
             self.full_at.fetch_add(cost, Ordering::Relaxed);
             self.last_cost.store(cost, Ordering::Relaxed);
         }
@@ -91,9 +90,9 @@ fn nanos(duration: Duration) -> u64 {
 mod tests {
     use super::*;
 
-    fn budget(rate: f64) -> Budget {
+    fn budget(rate: u64) -> Budget {
         let budget = Budget::default();
-        budget.set_rate(Some(rate));
+        budget.set_rate(Some(units(rate)));
         budget
     }
 
@@ -122,7 +121,7 @@ mod tests {
 
     #[test]
     fn one_second_may_be_spent_at_once_and_the_delay_is_true() {
-        let budget = budget(400.0);
+        let budget = budget(400);
         for _ in 0..80 {
             assert_eq!(budget.admit(at(0), Priority::High), Ok(()));
             budget.spend(units(5));
@@ -134,7 +133,7 @@ mod tests {
 
     #[test]
     fn an_overdraft_is_paid_before_the_next_request() {
-        let budget = budget(400.0);
+        let budget = budget(400);
         assert_eq!(budget.admit(at(0), Priority::High), Ok(()));
         budget.spend(units(2000));
         // Four of the five seconds must pass before anything is left.
@@ -146,7 +145,7 @@ mod tests {
 
     #[test]
     fn what_is_not_used_is_not_saved_up() {
-        let budget = budget(100.0);
+        let budget = budget(100);
         assert_eq!(budget.admit(at(0), Priority::High), Ok(()));
         assert_eq!(budget.admit(at(60_000), Priority::High), Ok(()));
         budget.spend(units(100));
@@ -155,7 +154,7 @@ mod tests {
 
     #[test]
     fn the_admitted_rate_is_the_rate() {
-        let budget = budget(1000.0);
+        let budget = budget(1000);
         let mut admitted = 0;
         for ms in 0..10_000 {
             for _ in 0..3 {
@@ -171,7 +170,7 @@ mod tests {
 
     #[test]
     fn requests_of_low_priority_leave_room() {
-        let budget = budget(100.0);
+        let budget = budget(100);
         assert_eq!(budget.admit(at(0), Priority::Low), Ok(()));
         budget.spend(units(60));
         refused(budget.admit(at(0), Priority::Low));
@@ -180,7 +179,7 @@ mod tests {
 
     #[test]
     fn refused_clients_are_told_different_moments() {
-        let budget = budget(100.0);
+        let budget = budget(100);
         assert_eq!(budget.admit(at(0), Priority::High), Ok(()));
         budget.spend(units(100));
         budget.spend(units(10));

@@ -58,8 +58,8 @@ pub struct LedgerTotals {
 
 impl Ledger {
     /// Limits the partition to its part of the container's throughput.
-    pub(crate) fn limit(&self, units_per_second: Option<f64>) {
-        self.budget.set_rate(units_per_second);
+    pub(crate) fn limit(&self, per_second: Option<Charge>) {
+        self.budget.set_rate(per_second);
         self.shared.store(None);
     }
 
@@ -219,8 +219,8 @@ fn charges_are_taken_from_the_budget_that_applies() {
     let now = || Duration::from_secs(1);
     let ledger = Ledger::default();
     let shared = Arc::new(Budget::default());
-    shared.set_rate(Some(1.0));
-    ledger.limit(Some(10.0));
+    shared.set_rate(Some(Charge::MINIMUM));
+    ledger.limit(Some(Charge::from_hundredths(1000)));
     ledger.add(Charge::from_hundredths(1000));
     // Nothing was spent before the first request was admitted.
     ledger.share(&shared);

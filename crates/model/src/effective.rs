@@ -196,7 +196,8 @@ impl PartitionKeyDefinition {
         match self.kind() {
             PartitionKeyKind::HashV1 if *bound == EffectiveKey::max() => u128::from(HASH_COUNT_V1),
             // Hashes are whole numbers below 2^32.
-            PartitionKeyKind::HashV1 => number_v1(&bound.0).map_or(0, |hash| u128::from(hash as u64)),
+            #[allow(clippy::cast_possible_truncation)] // a whole number of 32 bits
+            PartitionKeyKind::HashV1 => number_v1(&bound.0).map_or(0, |hash| hash as u128),
             PartitionKeyKind::HashV2 | PartitionKeyKind::MultiHash => {
                 let mut bytes = [0; 16];
                 let length = bound.0.len().min(16);

@@ -34,7 +34,7 @@ pub use definition::{
 pub use effective::{EffectiveKey, EffectiveRange};
 pub use encoding::{DecodeFault, Decoder, Encoder};
 pub use fault::{
-    AccessFault, BearerFault, ChangeFeedFault, ComputedRule, ConflictFault, ContinuationFault,
+    AccessFault, BearerFault, ChangeFeedFault, ComputedRule, ConflictFault, ContinuationFault, DataAction,
     DefinitionList, DefinitionNumber, DefinitionPart, DefinitionRule, EncryptionRule, EvaluationFault, Fault,
     IndexRule, LimitFault, MissingFault, NameRule, PolicyPathError, PreconditionFault, PropertyRule,
     QueryFault, RequestFault, ScopeName, StorageFault, ThroughputRule, UserFunctionFault,

@@ -52,6 +52,12 @@ impl Owner {
     }
 }
 
+/// Whether the container of a partition was dropped: the batch that drops it deletes the owner row.
+pub(crate) async fn is_without_owner(store: &Store, id: PartitionId) -> Result<bool, Fault> {
+    let view = store.view().await.map_err(read_fault)?;
+    Ok(view.get(META, &keyspace::owner_key(id)).await.map_err(read_fault)?.is_none())
+}
+
 /// The proof that a writer owns the partition.
 #[derive(Clone, Debug)]
 pub(crate) struct Claim {

@@ -3,9 +3,9 @@
 use super::query_text::{code, sentence};
 use super::{NosqlFault, NosqlQueryFault, Refusal, Subject, definition_text, wire};
 use crate::compatibility::{HINT, MERGE_HINT, StrictFault};
-use crate::role_scope;
 use crate::wire::activity::ActivityId;
 use crate::wire::{headers, json, names};
+use crate::{role_actions, role_scope};
 use model::limits::ID_BYTES_MAX;
 use model::{
     AccessFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, PropertyRule,
@@ -161,8 +161,8 @@ fn parent(path: &str) -> &str {
 
 fn access(fault: &AccessFault) -> String {
     match fault {
-        AccessFault::RoleMissing { principal, action, scope, .. } => {
-            let link = role_scope::text(scope);
+        AccessFault::RoleMissing { principal, action, scope } => {
+            let (action, link) = (role_actions::name(*action), role_scope::text(scope));
             format!(
                 "Request is blocked because principal [{principal}] does not have required RBAC permissions to \
                  perform action [{action}] on resource [{link}]"
@@ -224,6 +224,7 @@ pub(crate) fn text_errors(faults: &SqlFaults) -> String {
 mod tests {
     use super::*;
     use crate::wire::request_headers::RequestHeaders;
+    use model::DataAction;
     use model::{Ambient, ScopeName};
 
     #[derive(Debug)]
@@ -273,9 +274,8 @@ mod tests {
     fn the_sentences_of_the_service_are_kept() {
         let role = |scope| AccessFault::RoleMissing {
             principal: "p".to_owned(),
-            action: "a",
+            action: DataAction::ReadMetadata,
             scope: Box::new(scope),
-            is_metadata: false,
         };
         let container = ScopeName::Container { database: "d".to_owned(), container: "c".to_owned() };
         for (fault, sentence) in [
@@ -317,12 +317,12 @@ mod tests {
             (
                 role(container).into(),
                 "Request is blocked because principal [p] does not have required RBAC permissions to perform action \
-                 [a] on resource [/dbs/d/colls/c]",
+                 [Microsoft.DocumentDB/databaseAccounts/readMetadata] on resource [/dbs/d/colls/c]",
             ),
             (
                 role(ScopeName::Account).into(),
                 "Request is blocked because principal [p] does not have required RBAC permissions to perform action \
-                 [a] on resource [/]",
+                 [Microsoft.DocumentDB/databaseAccounts/readMetadata] on resource [/]",
             ),
             (
                 AccessFault::RoleImpossible { needed: "x" }.into(),

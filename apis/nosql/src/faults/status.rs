@@ -7,8 +7,8 @@ use super::{CredentialFault, NosqlFault, NosqlQueryFault, RouteFault, WireFault}
 use crate::compatibility::StrictFault;
 use http::StatusCode;
 use model::{
-    AccessFault, BearerFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, QueryFault,
-    RequestFault, StorageFault,
+    AccessFault, BearerFault, ConflictFault, DataAction, Fault, LimitFault, MissingFault, PreconditionFault,
+    QueryFault, RequestFault, StorageFault,
 };
 
 /// Status, substatus (0 for none) and code text of a fault.
@@ -128,8 +128,8 @@ fn access_substatus(fault: &AccessFault) -> u32 {
             BearerFault::UnknownKey => 5200,
         },
         AccessFault::RoleImpossible { .. } => 5300,
-        AccessFault::RoleMissing { is_metadata: true, .. } => 5301,
-        AccessFault::RoleMissing { is_metadata: false, .. } => 5302,
+        AccessFault::RoleMissing { action: DataAction::ReadMetadata, .. } => 5301,
+        AccessFault::RoleMissing { .. } => 5302,
         AccessFault::TokenInvalid
         | AccessFault::TokenExpired { .. }
         | AccessFault::TokenEnded

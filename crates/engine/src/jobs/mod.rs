@@ -16,7 +16,7 @@ mod split;
 mod trim;
 
 use crate::engine::Engine;
-use model::{ContainerNumber, Fault, MissingFault, PartitionOrdinal};
+use model::{ContainerNumber, Fault, MissingFault, PartitionOrdinal, StorageFault};
 use partition::BudgetStep;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -127,11 +127,15 @@ impl HousekeepingJob {
     }
 }
 
-/// The result of a job for a container that may have been dropped meanwhile: then its absence is no failure and nothing
-/// is left to do.
+/// The result of a job for a container that may have been dropped meanwhile: then its absence and the end of its writers
+/// are no failures and nothing is left to do.
 fn unless_dropped(result: Result<(), Fault>, is_dropped: bool) -> Result<(), Fault> {
     match result {
-        Err(Fault::Missing(MissingFault::Owner)) if is_dropped => Ok(()),
+        Err(Fault::Missing(MissingFault::Owner) | Fault::Storage(StorageFault::Unavailable { .. }))
+            if is_dropped =>
+        {
+            Ok(())
+        }
         result => result,
     }
 }
@@ -311,6 +315,10 @@ mod tests {
         let absent = || Err(Fault::Missing(MissingFault::Owner));
         assert_eq!(unless_dropped(absent(), true), Ok(()));
         assert_eq!(unless_dropped(absent(), false), absent());
+        let ended =
+            || Err(StorageFault::Unavailable { cause: "the container was deleted".to_owned() }.into());
+        assert_eq!(unless_dropped(ended(), true), Ok(()));
+        assert_eq!(unless_dropped(ended(), false), ended());
         let internal = || Err(Fault::Internal("x".to_owned()));
         assert_eq!(unless_dropped(internal(), true), internal());
     }

@@ -5,7 +5,7 @@
 use super::HousekeepingJob;
 use crate::catalog::Container;
 use crate::engine::Engine;
-use model::{ContainerNumber, Fault, PartitionOrdinal};
+use model::{ContainerNumber, Fault, PartitionOrdinal, StorageFault};
 use std::sync::atomic::Ordering;
 
 /// Rounds between two trims of a log.
@@ -41,9 +41,35 @@ impl Engine {
         let Some(partition) = slot.current() else { return Ok(()) };
         loop {
             let _step = self.housekeeping_step().await;
-            if !partition.trim_log().await? || self.jobs.is_stopping() {
+            let trimmed = partition.trim_log().await;
+            if !unless_closed(trimmed, partition.has_ended())? || self.jobs.is_stopping() {
                 return Ok(());
             }
         }
+    }
+}
+
+/// Whether there is more to trim. A partition that was closed meanwhile, because it was idle, has nothing to trim until
+/// it is opened again.
+fn unless_closed(trimmed: Result<bool, Fault>, has_ended: bool) -> Result<bool, Fault> {
+    match trimmed {
+        Err(Fault::Storage(StorageFault::Unavailable { .. })) if has_ended => Ok(false),
+        trimmed => trimmed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partition_that_was_closed_meanwhile_does_not_fail() {
+        let stopped =
+            || Err(StorageFault::Unavailable { cause: "the partition has stopped".to_owned() }.into());
+        assert_eq!(unless_closed(stopped(), true), Ok(false));
+        assert_eq!(unless_closed(stopped(), false), stopped());
+        let internal = || Err(Fault::Internal("x".to_owned()));
+        assert_eq!(unless_closed(internal(), true), internal());
+        assert_eq!(unless_closed(Ok(true), false), Ok(true));
     }
 }

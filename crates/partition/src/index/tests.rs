@@ -4,6 +4,7 @@
 
 use crate::index::index_writer::{Changes, IndexEnvironment, IndexWriter, InstallBatch, Prepared};
 use crate::index::jobs::delete_rows;
+use crate::index::piece::Piece;
 use crate::index::rules::Rules;
 use crate::index::terms::DocumentVersion;
 use crate::index::{
@@ -638,10 +639,10 @@ async fn a_range_over_several_blocks_is_counted_exactly_up_to_any_limit() {
 
     let path = index_path(&vec![Some("a".to_owned())]);
     let elements = index_path(&vec![Some("tags".to_owned()), None]);
-    let live = |dead: bool| move |counter: &u64| !dead || counter % 10 != 0;
+    let live = |dead: bool| move |counter: &u64| !dead || !counter.is_multiple_of(10);
     for dead in [false, true] {
         if dead {
-            let gone = (1..=DOCUMENTS_OF_BLOCKS).filter(|counter| counter % 10 == 0);
+            let gone = (1..=DOCUMENTS_OF_BLOCKS).filter(|counter| counter.is_multiple_of(10));
             let changes: Changes = gone.map(|counter| (number(counter), None)).collect();
             let prepared = Prepared::new(case.index_writer.rules(), changes);
             case.index_writer.apply(prepared, Lsn(2)).await;

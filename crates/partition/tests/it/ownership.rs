@@ -45,6 +45,7 @@ async fn a_second_writer_is_refused_and_nothing_is_lost() {
         write(&second, "2").await.unwrap();
         let refused = write(&first, "3").await.unwrap_err();
         assert!(is_retryable(&refused.fault), "{refused:?}");
+        assert!(refused.fault.to_string().contains("another writer"), "{refused:?}");
         // It serves nothing any more, not even from its cache.
         assert!(first.partition.has_ended());
         assert!(is_retryable(&is_there(&first, "1").await.unwrap_err()));
@@ -111,6 +112,7 @@ async fn a_writer_whose_container_was_dropped_leaves_no_row() {
     store.submit(&store.lane(), batch, Durability::Sync).await.unwrap();
     let refused = fixture.try_run(&fixture.key, vec![delete("1"), upsert("late")]).await.unwrap_err();
     assert!(is_retryable(&refused.fault), "{refused:?}");
+    assert!(refused.fault.to_string().contains("deleted"), "{refused:?}");
     fixture.partition.close().await.unwrap_err();
     let opened = Fixture::open(&store, &clock, Durability::Sync).await;
     assert!(is_retryable(&opened.err().unwrap()));

@@ -65,8 +65,9 @@ impl Partitions {
         let store = Store::memory(&SPACES, CommitMode::Thread);
         let key = PartitionKeyDefinition::new(PartitionKeyKind::HashV2, ["/pk"]).unwrap();
         let definition = ContainerDraft::new("c", key).checked().unwrap();
-        let shape = Arc::new(CurrentShape::new(ContainerShape::from(&definition)));
-        shape.keep_history(history.then_some(1_000));
+        let mut shape = ContainerShape::from(&definition);
+        shape.history_seconds = history.then_some(1_000);
+        let shape = Arc::new(CurrentShape::new(shape));
         let environment = PartitionEnvironment {
             store: store.clone(),
             cache: Arc::new(RecordCache::new(1 << 20, 7)),
