@@ -15,6 +15,10 @@ use bytes::Bytes;
 use kv::{KeyRange, ScanLimit, Space};
 use model::{Fault, Lsn, PartitionOrdinal};
 
+/// History that is read at a time, and how often, to find out whether a partition has any.
+const HISTORY_STEP: ScanLimit = ScanLimit { rows: 1024, bytes: 4 << 20 };
+const HISTORY_CHUNKS_MAX: usize = 16;
+
 /// A partition from which another one was split, directly or over several generations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ancestor {
@@ -192,6 +196,24 @@ impl Lineage {
             }
         }
         Ok(LineageChunk { entries, reached: merged.reached })
+    }
+
+    /// Whether the partition may have history from `first` up to `lsn`. Gives up where siblings have much.
+    pub(crate) async fn may_have_history(
+        &self,
+        view: &RowsView,
+        mut first: LogPosition,
+        lsn: Lsn,
+    ) -> Result<bool, Fault> {
+        for _ in 0..HISTORY_CHUNKS_MAX {
+            let chunk = self.history(view, first, lsn.next(), HISTORY_STEP).await?;
+            match chunk.reached {
+                _ if !chunk.entries.is_empty() => return Ok(true),
+                Some(reached) => first = reached.next(),
+                None => return Ok(false),
+            }
+        }
+        Ok(true)
     }
 
     /// The rows of some partitions, merged up to the position that all of them have reached.

@@ -83,7 +83,9 @@ fn table(answer: &Json) -> String {
     for partition in partitions {
         let text = |name: &str| match &partition[name] {
             Json::String(text) => text.clone(),
-            other => other.to_string(),
+            other @ (Json::Null | Json::Bool(_) | Json::Number(_) | Json::Array(_) | Json::Object(_)) => {
+                other.to_string()
+            }
         };
         let parents = partition["parents"].as_array().map(Vec::as_slice).unwrap_or_default();
         let parents: Vec<&str> = parents.iter().filter_map(Json::as_str).collect();

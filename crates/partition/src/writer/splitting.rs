@@ -172,14 +172,17 @@ impl Writer {
         let manifest = Manifest::load(&view, self.id).await?;
         let runs = manifest.iter().flat_map(|manifest| &manifest.runs);
         let owners: Vec<_> = runs.map(|run| run.owner).collect();
-        let ancestors = self.lineage.ancestors.iter().filter(|ancestor| !ancestor.is_empty);
-        let is_needed = |ancestor: &crate::lineage::Ancestor| {
-            self.unmoved.is_some()
+        let (rows, trimmed) = (RowsView::from(view), self.state.head.history_trimmed);
+        let mut needs = Vec::new();
+        for ancestor in self.lineage.ancestors.iter().filter(|ancestor| !ancestor.is_empty) {
+            let is_needed = self.unmoved.is_some()
                 || owners.contains(&ancestor.ordinal)
-                || self.state.head.history_trimmed.lsn <= ancestor.lsn_last
-        };
-        let needed = ancestors.filter(|ancestor| is_needed(ancestor));
-        Ok(Separation { has_more, needs: needed.map(|ancestor| ancestor.ordinal).collect() })
+                || self.lineage.may_have_history(&rows, trimmed, ancestor.lsn_last).await?;
+            if is_needed {
+                needs.push(ancestor.ordinal);
+            }
+        }
+        Ok(Separation { has_more, needs })
     }
 
     /// Moves some log entries of ancestors to the log of this partition. Returns whether there are more.
