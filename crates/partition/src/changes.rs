@@ -51,6 +51,21 @@ impl<C> ChangePage<C> {
         ChangePage { changes: Vec::new(), bytes: 0, reached: lsn, is_end: false, entries: 0 }
     }
 
+    /// All changes of a transaction were read.
+    fn pass(&mut self, lsn: Lsn) {
+        self.reached = lsn;
+        #[cfg(feature = "planted-faults")]
+        if lsn.0 % 8 == 0 {
+            use crate::planted::{PlantedFault, is_planted};
+            if is_planted(PlantedFault::ChangesAreMissed) {
+                self.changes.pop();
+            }
+            if is_planted(PlantedFault::ChangesAreRepeated) {
+                self.reached = Lsn(lsn.0 - 1);
+            }
+        }
+    }
+
     fn is_full(&self, scan: &ChangeScan) -> bool {
         self.changes.len() >= scan.items_max || self.bytes >= scan.bytes_max
     }
@@ -111,7 +126,7 @@ impl PartitionView {
                         page.changes.push(stored);
                     }
                 }
-                page.reached = transaction.lsn;
+                page.pass(transaction.lsn);
                 if page.is_full(scan) {
                     return Ok(page);
                 }
@@ -145,7 +160,7 @@ impl PartitionView {
                 page.bytes += entry.document_bytes();
                 page.changes.push((at, entry));
             }
-            page.reached = lsn;
+            page.pass(lsn);
         }
         Ok(page)
     }

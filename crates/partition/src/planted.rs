@@ -24,6 +24,10 @@ pub enum PlantedFault {
     OpeningIsMissed,
     /// A document that cannot be swept ends the sweep.
     PoisonEndsSweep,
+    /// Readers of changes do not get the last change of some transactions.
+    ChangesAreMissed,
+    /// Readers of changes get some transactions again.
+    ChangesAreRepeated,
 }
 
 thread_local! {
