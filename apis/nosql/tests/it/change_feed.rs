@@ -222,3 +222,19 @@ async fn a_hierarchical_key_identifies_a_deleted_item() {
     assert_eq!((&row["metadata"]["id"], &row["previous"]["id"]), (&json!("x"), &json!("x")));
     assert!(row.get("current").is_none());
 }
+
+/// Some clients read both modes in one form.
+#[tokio::test]
+async fn last_versions_come_with_metadata_too() {
+    let client = Client::with_container().await;
+    client.put_item("1", "a").await;
+    let call = |format| latest().header("x-ms-cosmos-changefeed-wire-format-version", format);
+    let row = client.send(call("2021-09-15")).await.json()["Documents"][0].clone();
+    assert_eq!(row["current"]["id"], "1");
+    assert_eq!(
+        (&row["metadata"]["lsn"], &row["metadata"]["crts"]),
+        (&row["current"]["_lsn"], &row["current"]["_ts"])
+    );
+    assert!(row.get("previous").is_none() && row["metadata"].get("operationType").is_none());
+    assert_eq!(client.send(call("2021-09-16")).await.code(), (400, 0));
+}
