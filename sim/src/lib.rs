@@ -8,6 +8,7 @@
 //! Uses the product through its public interface; the only internals it reads are the rows of the store.
 
 pub mod ambient;
+pub mod change_readers;
 pub mod clients;
 pub mod course;
 pub mod feeds;

@@ -4,6 +4,7 @@
 //! calls and reads state; other files check them.
 
 use crate::ambient::SeededAmbient;
+use crate::change_readers::ChangeReaders;
 use crate::clients::{Clients, Lane, Record, stored_of};
 use crate::history::Stored;
 use crate::hooks::Hooks;
@@ -52,7 +53,7 @@ const SMALL_INDEX: IndexOptions = IndexOptions {
 /// A short idle time, so that partitions are closed while all is quiet, and opened again.
 const SHORT_LIVED: PartitionBounds = PartitionBounds { idle_seconds: 30, open_max: 64 };
 /// Retention of the history in minutes, if enabled.
-const HISTORY_MINUTES: u32 = 1;
+pub(crate) const HISTORY_MINUTES: u32 = 1;
 /// Name of the only container.
 const CONTAINER: &str = "c";
 pub(crate) const DATABASE: &str = "d";
@@ -353,11 +354,22 @@ impl World {
     }
 
     /// Runs the lanes; with a `crash_after` for that many scheduler turns only. Returns all requests.
-    pub fn play(&self, lanes: Vec<Lane>, crash_after: Option<u64>) -> Result<Vec<Record>, CheckFailure> {
+    pub fn play(
+        &self,
+        lanes: Vec<Lane>,
+        readers: &Arc<ChangeReaders>,
+        crash_after: Option<u64>,
+    ) -> Result<Vec<Record>, CheckFailure> {
         let desk = self.desk();
         let at_work = Arc::clone(&desk);
+        let (engine, principal) = (Arc::clone(&self.engine), self.principal.clone());
+        let reading = Arc::clone(readers).read_meanwhile(engine, principal, Arc::clone(&self.container));
         // Requests not answered by then will never be.
-        let played = self.run(answered_within(crash_after, at_work.play(lanes)))??;
+        let played = self.run(answered_within(crash_after, async move {
+            let reading = tokio::spawn(reading);
+            at_work.play(lanes).await?;
+            reading.await.map_err(|panic| format!("a reader panicked: {panic}"))
+        }))??;
         played.transpose()?;
         let records = desk.records().clone();
         Ok(records)

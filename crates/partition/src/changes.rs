@@ -51,6 +51,21 @@ impl<C> ChangePage<C> {
         ChangePage { changes: Vec::new(), bytes: 0, reached: lsn, is_end: false, entries: 0 }
     }
 
+    /// All changes of a transaction were read.
+    fn pass(&mut self, lsn: Lsn) {
+        self.reached = lsn;
+        #[cfg(feature = "planted-faults")]
+        if lsn.0 % 8 == 0 {
+            use crate::planted::{PlantedFault, is_planted};
+            if is_planted(PlantedFault::ChangesAreMissed) {
+                self.changes.pop();
+            }
+            if is_planted(PlantedFault::ChangesAreRepeated) {
+                self.reached = Lsn(lsn.0 - 1);
+            }
+        }
+    }
+
     fn is_full(&self, scan: &ChangeScan) -> bool {
         self.changes.len() >= scan.items_max || self.bytes >= scan.bytes_max
     }
@@ -61,6 +76,16 @@ impl<C> ChangePage<C> {
         self.is_end = true;
         self
     }
+}
+
+/// The transactions after an LSN that are earlier than a time.
+enum Earlier {
+    /// The first one is not.
+    Nothing,
+    /// At least those up to this LSN.
+    Until(Lsn),
+    /// Those up to this LSN.
+    Exactly(Lsn),
 }
 
 /// The log entries of one transaction that wrote versions.
@@ -101,7 +126,7 @@ impl PartitionView {
                         page.changes.push(stored);
                     }
                 }
-                page.reached = transaction.lsn;
+                page.pass(transaction.lsn);
                 if page.is_full(scan) {
                     return Ok(page);
                 }
@@ -135,7 +160,7 @@ impl PartitionView {
                 page.bytes += entry.document_bytes();
                 page.changes.push((at, entry));
             }
-            page.reached = lsn;
+            page.pass(lsn);
         }
         Ok(page)
     }
@@ -147,26 +172,31 @@ impl PartitionView {
         let (mut low, mut high) = (Lsn(0), self.lsn);
         while low < high {
             let middle = Lsn(low.0 + (high.0 - low.0) / 2);
-            let entries = self.log(LogPosition::start_of(middle.next())).await?;
-            let is_since = |(_, entry): &(LogPosition, LogEntry)| entry.time.seconds() >= second;
-            let last = match (entries.first(), entries.last()) {
-                (Some(first), Some((last, _))) if !is_since(first) => last.lsn,
-                (_, _) => {
-                    high = middle;
-                    continue;
-                }
-            };
-            if let Some((at, _)) = entries.iter().find(|entry| is_since(entry)) {
-                return Ok(Lsn(at.lsn.0 - 1));
+            match self.earlier_after(middle, second).await? {
+                Earlier::Nothing => high = middle,
+                Earlier::Until(lsn) => low = lsn,
+                Earlier::Exactly(lsn) => return Ok(lsn),
             }
-            // The last transaction may be incomplete.
-            let before_last = Lsn(last.0 - 1);
-            if before_last <= low {
-                return Ok(before_last);
-            }
-            low = before_last;
         }
         Ok(low)
+    }
+
+    /// Reads a bounded number of entries after `lsn` and looks which of them are earlier than `second`.
+    async fn earlier_after(&self, lsn: Lsn, second: u64) -> Result<Earlier, Fault> {
+        let mut log = Entries::after(lsn);
+        let mut last = None;
+        let mut count = 0;
+        while count < ENTRIES_MAX {
+            let Some((lsn, entries)) = log.transaction(|first| self.log(first)).await? else {
+                return Ok(last.map_or(Earlier::Nothing, |_| Earlier::Exactly(self.lsn)));
+            };
+            if entries.iter().any(|entry: &LogEntry| entry.time.seconds() >= second) {
+                return Ok(last.map_or(Earlier::Nothing, Earlier::Exactly));
+            }
+            count += entries.len();
+            last = Some(lsn);
+        }
+        Ok(last.map_or(Earlier::Nothing, Earlier::Until))
     }
 
     /// Refuses a position that this partition has not reached: it belongs to another one.

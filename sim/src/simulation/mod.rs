@@ -10,6 +10,7 @@
 mod changes;
 mod checks;
 
+use crate::change_readers::ChangeReaders;
 use crate::clients::{Lane, PreparedKind, PreparedRequest};
 use crate::feeds::Feed;
 use crate::history::{Moment, quiescent};
@@ -27,6 +28,7 @@ use model::Ambient;
 use partition::{ContainerShape, ExpiryRule};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 /// Waves between two audits when nothing requires one earlier.
 const WAVES_PER_AUDIT: usize = 8;
@@ -105,6 +107,7 @@ struct Simulation<'a> {
     past: Vec<Vec<Moment>>,
     identities: Identities,
     feeds: Vec<Option<Feed>>,
+    readers: Arc<ChangeReaders>,
     /// The latest time that each partition has returned, by its ordinal.
     clocks: BTreeMap<u32, u64>,
     is_full: bool,
@@ -153,6 +156,7 @@ impl<'a> Simulation<'a> {
             past: Vec::new(),
             identities: Identities::default(),
             feeds: vec![None; LANES_MAX],
+            readers: Arc::new(ChangeReaders::seeded(scenario.seed, scenario.partitions)),
             clocks: BTreeMap::new(),
             is_full: false,
             default_changed: false,
@@ -209,6 +213,7 @@ impl<'a> Simulation<'a> {
             self.audit()?;
         }
         self.world.audit_index()?;
+        self.check_readers()?;
         // The audit has read every partition.
         for spec in &self.world.specs {
             let ordinal = spec.id.ordinal.0;
@@ -242,6 +247,7 @@ impl<'a> Simulation<'a> {
         // Two rounds of the jobs: the rows of a dropped container must be deleted, and this recorded.
         self.world.rest(2_500)?;
         self.check_idle_wave(&[])?;
+        self.check_readers()?;
         match self.world.orphaned_containers()? {
             0 => Ok(()),
             count => Err(format!("{count} dropped containers still have rows")),
@@ -256,7 +262,7 @@ impl<'a> Simulation<'a> {
     ) -> Result<(), CheckFailure> {
         let lanes = self.lanes(lanes);
         self.world.plan(trouble);
-        let records = self.world.play(lanes, crash.map(|(turns, _)| turns))?;
+        let records = self.world.play(lanes, &self.readers, crash.map(|(turns, _)| turns))?;
         self.operations += records.len();
         for record in &records {
             self.note(|trace| write!(trace, "  {}", shown(record)));
@@ -371,8 +377,20 @@ impl<'a> Simulation<'a> {
         self.crashed()
     }
 
+    /// Readers of the change feed read to the end and have a copy of the documents.
+    fn check_readers(&self) -> Result<(), CheckFailure> {
+        self.readers.on_quiet_moment(&self.world, |key, stored| {
+            let version =
+                self.logicals[key].get(stored.body.get("id").and_then(|id| id.as_str()).unwrap_or_default());
+            version.is_some_and(|version| !self.rules_of(key).is_expired(version))
+        })
+    }
+
     /// How much of each partition's history survived the last crash.
     fn crashed(&mut self) -> Result<End, CheckFailure> {
+        if self.scenario.buffered {
+            self.readers.forget();
+        }
         self.crashes += 1;
         self.swept_second = 0;
         let heads = self.audit()?;
@@ -384,6 +402,9 @@ impl<'a> Simulation<'a> {
     fn rewind(&mut self) -> Result<(), CheckFailure> {
         let clocks = self.clocks.clone();
         self.world.rewind()?;
+        if self.scenario.buffered {
+            self.readers.forget();
+        }
         self.swept_second = 0;
         let heads = self.audit()?;
         let survived = heads.into_iter().map(|(ordinal, lsn, ts)| (ordinal, Survived { lsn, ts })).collect();

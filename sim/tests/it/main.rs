@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
+mod change_feed;
 mod housekeeping;
 mod planted_histories;
 mod planted_rows;

@@ -21,9 +21,8 @@ pub(super) async fn perform(
     let container = call.owner(path, Action::ReadChangeFeed)?.resource;
     let scope = scope::of_headers(call, &container)?.unwrap_or(Scope::Container);
     let pass = call.engine.access().read_changes(&call.principal, &container, scope)?;
-    if mode == ChangeMode::AllVersions {
-        headers::check_change_format(call.headers())?;
-    }
+    // All versions always have metadata.
+    let has_metadata = headers::wants_metadata(call.headers())?;
     let request = ChangeRequest {
         mode,
         start: start(call.headers())?,
@@ -34,7 +33,7 @@ pub(super) async fn perform(
     let mut reply = if page.changes.is_empty() {
         Reply::empty(StatusCode::NOT_MODIFIED, page.charge)
     } else {
-        let (body, count) = body(&container, &page.changes);
+        let (body, count) = body(&container, &page.changes, has_metadata);
         let mut reply = Reply::json(StatusCode::OK, page.charge, body);
         reply.number(&names::ITEM_COUNT, count);
         reply
@@ -55,9 +54,12 @@ fn start(headers: &RequestHeaders) -> Result<ChangeStart, NosqlFault> {
 }
 
 /// The body, and the number of its rows.
-fn body(container: &Container, changes: &Changes) -> (Vec<u8>, usize) {
+fn body(container: &Container, changes: &Changes, has_metadata: bool) -> (Vec<u8>, usize) {
     let mut writer = ChangeWriter::new(container);
     match changes {
+        Changes::Latest(documents) if has_metadata => {
+            documents.iter().for_each(|stored| writer.push_latest_with_metadata(stored));
+        }
         Changes::Latest(documents) => documents.iter().for_each(|stored| writer.push_latest(stored)),
         Changes::All(entries) => entries.iter().for_each(|(at, entry)| writer.push_change(at.lsn, entry)),
     }

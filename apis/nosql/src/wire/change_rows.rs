@@ -49,6 +49,17 @@ impl ChangeWriter<'_> {
         self.items.push_with_lsn(stored, &mut self.body);
     }
 
+    /// Appends the last version of an item in the form of [`ChangeWriter::push_change`]. Whether it was created or
+    /// replaced is not known.
+    pub(crate) fn push_latest_with_metadata(&mut self, stored: &StoredDocument) {
+        self.begin_row();
+        self.body.extend_from_slice(b"{\"current\":");
+        self.items.push_with_lsn(stored, &mut self.body);
+        self.body.extend_from_slice(b",\"metadata\":{");
+        push_position(stored.lsn, stored.ts(), &mut self.body);
+        self.body.extend_from_slice(b"}}");
+    }
+
     /// Appends a change. A change of the id is a delete of the old id and a create of the new one: a reader that copies
     /// the container by id has to delete the old copy.
     pub(crate) fn push_change(&mut self, lsn: Lsn, entry: &HistoryEntry) {
@@ -98,10 +109,8 @@ impl ChangeWriter<'_> {
         let body = &mut self.body;
         body.extend_from_slice(b"\"metadata\":{\"operationType\":\"");
         body.extend_from_slice(operation.name().as_bytes());
-        body.extend_from_slice(b"\",\"lsn\":");
-        json::push_integer(lsn.0, body);
-        body.extend_from_slice(b",\"crts\":");
-        json::push_integer(entry.time.seconds(), body);
+        body.extend_from_slice(b"\",");
+        push_position(lsn, entry.time.seconds(), body);
         if let Some(previous) = previous {
             body.extend_from_slice(b",\"previousImageLSN\":");
             json::push_integer(previous.lsn.0, body);
@@ -135,4 +144,12 @@ impl ChangeWriter<'_> {
         }
         body.push(b'}');
     }
+}
+
+/// LSN and second of a change, as members of its metadata.
+fn push_position(lsn: Lsn, second: u64, body: &mut Vec<u8>) {
+    body.extend_from_slice(b"\"lsn\":");
+    json::push_integer(lsn.0, body);
+    body.extend_from_slice(b",\"crts\":");
+    json::push_integer(second, body);
 }

@@ -15,7 +15,7 @@ use model::{Priority, SessionToken, Throughput, TokenLife};
 use plan::Condition;
 use std::fmt::Display;
 
-/// The form of rows with all versions.
+/// The form of rows with metadata.
 const CHANGE_FEED_FORMAT: &str = "2021-09-15";
 
 /// The text of a header; `None` if it is absent or empty.
@@ -188,10 +188,11 @@ pub(crate) fn change_feed(headers: &RequestHeaders) -> Result<Option<ChangeMode>
     }
 }
 
-/// Refuses a form of the rows with all versions that is not the only one there is.
-pub(crate) fn check_change_format(headers: &RequestHeaders) -> Result<(), WireFault> {
+/// Whether rows with metadata are requested: a version with only one value.
+pub(crate) fn wants_metadata(headers: &RequestHeaders) -> Result<bool, WireFault> {
     match text(headers, &names::CHANGE_FEED_FORMAT)? {
-        None | Some(CHANGE_FEED_FORMAT) => Ok(()),
+        None => Ok(false),
+        Some(CHANGE_FEED_FORMAT) => Ok(true),
         Some(text) => {
             let reason = format!("the only format is {CHANGE_FEED_FORMAT}");
             Err(bad(&names::CHANGE_FEED_FORMAT, text, &reason))

@@ -26,7 +26,7 @@ names! {
     BATCH_CONTINUE_ON_ERROR = "x-ms-cosmos-batch-continue-on-error";
     /// Who may cache an answer.
     CACHE_CONTROL = "cache-control";
-    /// The form of the rows of a change feed with all versions.
+    /// The form of the rows of a change feed.
     CHANGE_FEED_FORMAT = "x-ms-cosmos-changefeed-wire-format-version";
     /// The compatibility mode of this request, an extension of ours.
     COMPATIBILITY = "x-perihelion-compatibility";

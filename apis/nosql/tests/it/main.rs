@@ -7,6 +7,7 @@ mod authorisation;
 mod bad_requests;
 mod batches;
 mod catalog;
+mod change_feed;
 mod charges;
 mod client;
 mod compatibility;

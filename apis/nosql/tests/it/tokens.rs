@@ -55,6 +55,10 @@ fn list(key: Option<&str>) -> Call {
     key.map_or(call.clone(), |key| call.key(&json!([key])))
 }
 
+fn changes(call: Call) -> Call {
+    call.header("a-im", "Incremental feed")
+}
+
 async fn status(client: &Client, token: &str, call: Call) -> u16 {
     client.send(call.token(token)).await.status.as_u16()
 }
@@ -63,7 +67,7 @@ async fn status(client: &Client, token: &str, call: Call) -> u16 {
 async fn a_container_grant_reaches_all_items_in_its_mode() {
     let client = account().await;
     let read = token(&client, "Read", "dbs/d/colls/c", None).await;
-    for call in [item("1", "a"), item("1", "b"), list(None), list(Some("a"))] {
+    for call in [item("1", "a"), item("1", "b"), list(None), list(Some("a")), changes(list(None))] {
         assert_eq!(status(&client, &read, call).await, 200);
     }
     assert_eq!(status(&client, &read, item("9", "a")).await, 404);
@@ -94,6 +98,11 @@ async fn a_key_bounds_a_grant() {
         (create("3", "b"), 403),
         (list(Some("b")), 403),
         (list(None), 403),
+        (changes(list(Some("a"))), 200),
+        (changes(list(Some("b"))), 403),
+        (changes(list(None)), 403),
+        (changes(list(None)).header("x-ms-documentdb-partitionkeyrangeid", "0"), 403),
+        (changes(list(None)).header("x-ms-start-epk", "").header("x-ms-end-epk", "FF"), 403),
         (list(None).header("x-ms-documentdb-partitionkeyrangeid", "0"), 403),
         (Call::post("/dbs/d/colls/c/operations/partitionkeydelete").key(&json!(["b"])), 403),
     ] {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // a failed expectation ends the test
 
 mod bounds;
+mod changes;
 mod history;
 mod index;
 mod ownership;

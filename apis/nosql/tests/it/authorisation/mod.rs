@@ -44,6 +44,7 @@ const TABLE: &[(&str, &str, Body, &str, u32)] = &[
     ("DELETE", "/dbs/*/colls/*", Body::None, "++-- --- -- --- - -", 5300),
     ("GET", "/dbs/*/colls/*/pkranges", Body::None, "++++ ++- ++ ++- - -", 5301),
     ("GET", "/dbs/*/colls/*/docs", Body::None, "++++ ++- ++ ++- - -", 5302),
+    ("GET", "/dbs/*/colls/*/docs", Body::ChangeFeed, "++++ ++- ++ ++- - -", 5302),
     ("POST", "/dbs/*/colls/*/docs", Body::Item, "++-- -+- -+ -+- - -", 5302),
     ("POST", "/dbs/*/colls/*/docs", Body::Upsert, "++-- -+- -+ -+- - -", 5302),
     ("POST", "/dbs/*/colls/*/docs", Body::Query, "++++ ++- ++ ++- - -", 5302),
@@ -114,6 +115,7 @@ enum Body {
     Item,
     Upsert,
     Query,
+    ChangeFeed,
     Plan,
     BatchOfReads,
     BatchOfBoth,
@@ -142,6 +144,7 @@ impl Body {
                 .header("x-ms-documentdb-isquery", "True")
                 .header("content-type", "application/query+json")
                 .json(&json!({ "query": "SELECT * FROM c" })),
+            Body::ChangeFeed => call.header("a-im", "Incremental feed"),
             Body::Plan => call
                 .header("x-ms-cosmos-is-query-plan-request", "True")
                 .json(&json!({ "query": "SELECT * FROM c" })),
