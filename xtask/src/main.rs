@@ -21,7 +21,7 @@ const USAGE: &str = "usage: cargo xtask TASK
        parts: rust python javascript java go rust-sdk generations browser kill disk hostile
        --update writes the table of clients in COMPAT.md, which is otherwise compared with what ran
   tidy                                             crate dependencies, file sizes, heads, links
-  kill [--rounds N] [--seed S]                     kill -9 under load, restart, compare
+  kill [--rounds N] [--seed S] [--splits]          kill -9 under load, restart, compare; also while partitions split
   histories [--rounds N] [--seed S]                concurrent clients; one order of events must explain every answer
   disk-full                                        fill a small disk, free it, compare
   hostile                                          clients with excessive requests, and a normal one

@@ -67,7 +67,7 @@ impl AddAssign for Outcome {
 /// A stage: checks pass or fail as a whole, tests are counted.
 type Stage = (Group, &'static str, fn(&Path) -> Result<Outcome, String>);
 
-const STAGES: [Stage; 17] = [
+const STAGES: [Stage; 18] = [
     (Group::Rust, "format", |root| check(cargo(root, &["fmt", "--all", "--check"]))),
     (Group::Rust, "clippy", |root| {
         check(cargo(root, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
@@ -98,6 +98,9 @@ const STAGES: [Stage; 17] = [
     }),
     (Group::Kill, "kill -9", |root| {
         counted(Runner::Driver, conformance::kill_command(root, &["--rounds", "20"])?)
+    }),
+    (Group::Kill, "kill -9 during splits", |root| {
+        counted(Runner::Driver, conformance::kill_command(root, &["--rounds", "12", "--splits"])?)
     }),
     (Group::Kill, "histories of racing clients", |root| {
         counted(Runner::Driver, conformance::histories_command(root, &["--rounds", "40"])?)

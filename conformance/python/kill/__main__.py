@@ -1,4 +1,7 @@
-"""`python -m kill --rounds N --seed S`: load, kill -9, restart on the same folder, compare; round after round."""
+"""`python -m kill --rounds N --seed S`: load, kill -9, restart on the same folder, compare; round after round.
+
+With `--splits` partitions are so small that they split under the load, also while the server is killed.
+"""
 
 import argparse
 import multiprocessing
@@ -27,15 +30,17 @@ VERIFY_SECONDS_MAX = 120
 SECOND_KILL_CHANCE = 0.25
 SECOND_KILL_SECONDS = (0.0, 0.15)
 CLIENT_SECONDS_MAX = 120
+# Bytes of documents at which a partition splits, with `--splits`.
+SPLIT_BYTES = 30_000
 
 
 class Driver:
     """The server, its clients and the judge, for any number of rounds."""
 
-    def __init__(self, folder, seed, clients=CLIENTS):
+    def __init__(self, folder, seed, clients=CLIENTS, flags=()):
         self.folder = pathlib.Path(folder)
         self.chance = random.Random(seed)
-        self.server = Server(self.folder / "data")
+        self.server = Server(self.folder / "data", *flags)
         self.judge = Judge()
         self.over = multiprocessing.Event()
         self.tokens = {}  # (container, range) -> LSN
@@ -145,6 +150,12 @@ class Driver:
                     observed[key] = item
         return observed
 
+    def ranges(self):
+        """The number of ranges of all containers."""
+        with Wire(self.server.port) as wire:
+            paths = [f"/dbs/{DATABASE}/colls/{container}/pkranges" for container in CONTAINERS]
+            return sum(len(wire.send("GET", path).json["PartitionKeyRanges"]) for path in paths)
+
     def _check_sessions(self):
         """A client that was told an LSN may ask for it after the crash."""
         violations = []
@@ -162,13 +173,15 @@ def main():
     parser = argparse.ArgumentParser(prog="cargo xtask kill")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--splits", action="store_true", help="with partitions that split under the load")
     parser.add_argument("--keep", action="store_true", help="keep the folder, also after success")
     arguments = parser.parse_args()
     seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(2**32)
     folder = tempfile.mkdtemp(prefix="kill-")
     print(f"kill -9 under load: {arguments.rounds} rounds, seed {seed}, folder {folder}", flush=True)
     begun = time.monotonic()
-    driver = Driver(folder, seed)
+    driver = Driver(folder, seed, flags=["--partition-max-bytes", str(SPLIT_BYTES)] if arguments.splits else [])
+    ranges = driver.ranges()
     passed = failed = 0
     for number in range(1, arguments.rounds + 1):
         try:
@@ -184,6 +197,12 @@ def main():
         if number % 10 == 0:
             print(f"round {number}: {len(driver.judge.state)} items, {driver.done} acknowledged, {driver.refused} refused, "
                   f"{driver.unknown} unknown, start {driver.start_seconds[-1]:.2f} s", flush=True)
+    if arguments.splits and not failed:
+        split = driver.ranges() - ranges
+        print(f"{split} splits")
+        if split == 0:
+            print("no partition was split, so nothing was tested")
+            failed += 1
     driver.close()
     starts = sorted(driver.start_seconds) or [0.0]
     print(f"{driver.done} writes acknowledged, {driver.refused} refused, {driver.unknown} unknown, "
