@@ -12,6 +12,8 @@ use std::time::Duration;
 
 /// Turns of the scheduler within which a job must reach the state that a test waits for.
 const TURNS_MAX: usize = 100_000;
+/// Seconds of a paused clock within which housekeeping has done its work.
+const SECONDS_MAX: usize = 3_600;
 
 async fn rows(harness: &Harness, space: kv::Space) -> usize {
     rows_in(harness, space, KeyRange::all()).await
@@ -21,6 +23,17 @@ async fn rows_in(harness: &Harness, space: kv::Space, range: KeyRange) -> usize 
     let limit = ScanLimit { rows: 1000, bytes: usize::MAX };
     let view = harness.store.view().await.unwrap();
     view.scan(space, range, Direction::Forward, limit).await.unwrap().rows.len()
+}
+
+/// Waits until a space has a number of rows.
+async fn wait_for_rows(harness: &Harness, space: kv::Space, is_wanted: impl Fn(usize) -> bool) {
+    for _ in 0..SECONDS_MAX {
+        if is_wanted(rows(harness, space).await) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    panic!("{} rows after {SECONDS_MAX} seconds", rows(harness, space).await);
 }
 
 /// An engine whose store commits one group at a time, between turns of the other tasks.
@@ -72,9 +85,7 @@ async fn an_expired_document_is_absent_at_once_and_swept_later() {
     assert_ne!(new.number, old.number);
     harness.create(&container, r#"{"id":"1","pk":"a","mail":"z"}"#).await.unwrap();
     harness.ambient.advance_seconds(10);
-    while rows(&harness, RECORDS).await > 1 {
-        tokio::time::sleep(Duration::from_secs(1)).await;
-    }
+    wait_for_rows(&harness, RECORDS, |count| count <= 1).await;
     assert!(harness.read(&container, r#"["a"]"#, "2").await.is_ok());
     assert_eq!(rows(&harness, EXPIRY).await, 0);
 }
@@ -88,15 +99,11 @@ async fn a_changed_default_counts_for_documents_that_are_there() {
     assert!(harness.read(&container, r#"["a"]"#, "1").await.is_ok());
     let expiring = |draft: &mut ContainerDraft| draft.default_ttl = DefaultTtl::Seconds(200);
     let container = harness.replace(&container, expiring).await.unwrap();
-    while rows(&harness, EXPIRY).await == 0 {
-        tokio::time::sleep(Duration::from_secs(1)).await;
-    }
+    wait_for_rows(&harness, EXPIRY, |count| count > 0).await;
     assert!(harness.read(&container, r#"["a"]"#, "1").await.is_ok());
     harness.ambient.advance_seconds(100);
     assert!(harness.read(&container, r#"["a"]"#, "1").await.is_err());
-    while rows(&harness, RECORDS).await > 0 {
-        tokio::time::sleep(Duration::from_secs(1)).await;
-    }
+    wait_for_rows(&harness, RECORDS, |count| count == 0).await;
 }
 
 #[tokio::test]
@@ -167,9 +174,7 @@ async fn what_a_new_default_lets_expire_at_once_is_swept_too() {
     harness.ambient.advance_seconds(100);
     let expiring = |draft: &mut ContainerDraft| draft.default_ttl = DefaultTtl::Seconds(50);
     harness.replace(&container, expiring).await.unwrap();
-    while rows(&harness, RECORDS).await > 0 {
-        tokio::time::sleep(Duration::from_secs(1)).await;
-    }
+    wait_for_rows(&harness, RECORDS, |count| count == 0).await;
 }
 
 /// The new document took its LSN first and its log entry was then written under the LSN of the evicted one: the log had

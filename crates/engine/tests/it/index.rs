@@ -39,6 +39,20 @@ fn found(harness: &Harness) -> Arc<Container> {
     harness.found().unwrap()
 }
 
+/// Turns of the other tasks within which an index is built.
+const TURNS_MAX: usize = 1_000_000;
+
+/// Waits until the index of a container has its policy.
+async fn wait_for_index(harness: &Harness, container: &Container) {
+    for _ in 0..TURNS_MAX {
+        if harness.index_progress(container).await == 100 {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+    panic!("the index is not built");
+}
+
 #[tokio::test]
 async fn partitions_that_nobody_opened_are_not_counted_as_ready() {
     let store = Store::memory(&SPACES, CommitMode::Thread);
@@ -56,9 +70,7 @@ async fn partitions_that_nobody_opened_are_not_counted_as_ready() {
     let container = found(&harness);
     let begun = harness.index_progress(&container).await;
     assert!(begun < 100, "{begun}");
-    while harness.index_progress(&container).await < 100 {
-        tokio::task::yield_now().await;
-    }
+    wait_for_index(&harness, &container).await;
     assert_eq!(harness.audit_index(&container).await, []);
     let sql = "SELECT VALUE COUNT(1) FROM c WHERE c.n = 3";
     assert_eq!(drain(&harness, &container, sql, Scope::Container, 10).await, ["40"]);
@@ -140,9 +152,7 @@ async fn geometries_and_computed_values_are_verified() {
         for number in first..first + 300 {
             put(&container, number).await;
         }
-        while harness.index_progress(&container).await < 100 {
-            tokio::task::yield_now().await;
-        }
+        wait_for_index(&harness, &container).await;
         assert_eq!(harness.audit_index(&container).await, []);
     }
     // As after a crash of the process: nothing was closed.
