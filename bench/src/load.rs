@@ -62,6 +62,11 @@ pub(crate) enum Work {
         container: String,
         count: usize,
     },
+    /// Replace documents of a container that holds `count`.
+    Overwrite {
+        container: String,
+        count: usize,
+    },
     /// Create documents from number `first` on.
     Create {
         container: String,
@@ -192,6 +197,10 @@ pub(crate) fn write_request(out: &mut Vec<u8>, signer: &Signer, work: &Work, num
     match work {
         Work::Read { container, count } => {
             one(out, signer, "GET", container, scattered(number, *count), "");
+        }
+        Work::Overwrite { container, count } => {
+            let number = scattered(number, *count);
+            one(out, signer, "PUT", container, number, &documents::json(number));
         }
         Work::ReadOne { container } => one(out, signer, "GET", container, number, ""),
         Work::Replace { container } => {

@@ -9,6 +9,7 @@ mod count;
 mod disk;
 mod documents;
 mod load;
+mod overwrite;
 mod postgres;
 mod process;
 mod questions;
@@ -70,6 +71,7 @@ fn main() -> Result<()> {
             Ok(())
         }
         "count" => runtime.block_on(count::run(&options, &others, &destination)),
+        "overwrite" => runtime.block_on(overwrite::run(&options)),
         "soak" => runtime.block_on(soak::run(&options, &soak)),
         "table" => runtime.block_on(table::run(&options, &others, &[Part::Writes, Part::Reads], peers)),
         "writes" => runtime.block_on(table::run(&options, &others, &[Part::Writes], peers)),
@@ -78,9 +80,9 @@ fn main() -> Result<()> {
     }
 }
 
-const COMMANDS: &str = "cases, table, writes, reads, count, soak, drive, reference";
+const COMMANDS: &str = "cases, table, writes, reads, count, overwrite, soak, drive, reference";
 const FLAGS: &str = "--server FILE, --beside FILE, --seconds N, --repeats N, --large N, --only 1,2,6, \
-    --peers yes|no, --wait SECONDS, --write FILE, --against FILE, --minutes N, --rate N";
+    --peers yes|no, --wait SECONDS, --write FILE, --against FILE, --profiles FOLDER, --minutes N, --rate N";
 
 /// The parsed command line.
 struct Flags {
@@ -101,6 +103,7 @@ fn parse(command: &str, flags: &[String]) -> Result<Flags> {
     let (mut peers, seconds, repeats) = match command {
         "table" => (true, 5, 5),
         "writes" | "reads" => (false, 5, 5),
+        "overwrite" => (false, 120, 2),
         _ => (true, 8, 3),
     };
     let mut options = Options {
@@ -128,6 +131,7 @@ fn parse(command: &str, flags: &[String]) -> Result<Flags> {
             "--minutes" => soak.minutes = value.parse()?,
             "--rate" => soak.rate = value.parse()?,
             "--against" => destination.against = Some(PathBuf::from(value)),
+            "--profiles" => destination.profiles = Some(PathBuf::from(value)),
             "--peers" => peers = value == "yes",
             other => return Err(format!("unknown flag {other}; known: {FLAGS}").into()),
         }

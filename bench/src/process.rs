@@ -114,6 +114,13 @@ impl Process {
         Ok(line.split_whitespace().nth(1).ok_or("no figure")?.parse()?)
     }
 
+    /// The largest resident memory so far in KiB.
+    pub(crate) fn peak_memory_kib(&self) -> Result<u64> {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM line")?;
+        Ok(line.split_whitespace().next().ok_or("no figure")?.parse()?)
+    }
+
     /// CPU time used so far.
     pub(crate) fn cpu(&self) -> Result<Duration> {
         stat_times(self.child.id(), 11)

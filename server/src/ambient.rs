@@ -2,7 +2,7 @@
 
 use model::{Ambient, Ticks};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 /// Random bytes fetched from the operating system at once: a request for sixteen costs as much as one for thousands.
 const POOL_BYTES: usize = 4096;
@@ -13,11 +13,12 @@ const NANOSECONDS_PER_TICK: u128 = 100;
 pub(crate) struct SystemAmbient {
     /// Random bytes not yet used.
     pool: Mutex<Vec<u8>>,
+    started: Instant,
 }
 
 impl SystemAmbient {
     pub(crate) fn new() -> SystemAmbient {
-        SystemAmbient { pool: Mutex::new(Vec::new()) }
+        SystemAmbient { pool: Mutex::new(Vec::new()), started: Instant::now() }
     }
 }
 
@@ -34,6 +35,10 @@ impl Ambient for SystemAmbient {
 
     fn now_ticks(&self) -> Ticks {
         Ticks(u64::try_from(since_1970().as_nanos() / NANOSECONDS_PER_TICK).unwrap_or(u64::MAX))
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.started.elapsed()
     }
 
     fn fill_random(&self, bytes: &mut [u8]) {

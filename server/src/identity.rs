@@ -4,7 +4,7 @@
 
 use crate::failure::Failure;
 use crate::files::{self, WatchedFiles};
-use engine::{Assignee, Engine, Identity, IdentityOptions, RoleAssignment, RoleDefinition, RoleTable};
+use engine::{Assignee, Engine, Identity, IdentityOptions, RoleAssignment, RoleTable};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -118,7 +118,10 @@ fn options(text: IdentityText, key_set: Vec<u8>) -> Result<IdentityOptions, Stri
     if text.leeway_seconds > LEEWAY_SECONDS_MAX {
         return Err(format!("leeway-seconds may be {LEEWAY_SECONDS_MAX} at most"));
     }
-    let roles = text.roles.into_iter().map(|role| RoleDefinition { name: role.name, actions: role.actions });
+    let mut roles = nosql::built_in_roles();
+    for role in text.roles {
+        roles.push(nosql::role(role.name, &role.actions)?);
+    }
     let assignments = text.assignments.into_iter().map(assignment).collect::<Result<_, _>>()?;
     Ok(IdentityOptions {
         issuer: text.issuer,
@@ -126,7 +129,7 @@ fn options(text: IdentityText, key_set: Vec<u8>) -> Result<IdentityOptions, Stri
         algorithms: text.algorithms,
         key_set,
         leeway_seconds: text.leeway_seconds,
-        roles: RoleTable::new(roles.collect(), assignments)?,
+        roles: RoleTable::new(roles, assignments)?,
     })
 }
 

@@ -121,11 +121,12 @@ async fn serve_one(
         service.metrics.connections.inc();
         service.metrics.connections_open.inc();
         let (service, watcher) = (Arc::clone(&service), graceful.watcher());
-        tokio::spawn(async move {
+        // Boxed, because a task is moved several times when it is started and when it ends, and this one is large.
+        tokio::spawn(Box::pin(async move {
             connection::serve(stream, address, Arc::clone(&service), watcher).await;
             service.metrics.connections_open.dec();
             drop(permit);
-        });
+        }));
     }
     drop(listener);
     if tokio::time::timeout(DRAIN_MAX, graceful.shutdown()).await.is_err() {

@@ -1,4 +1,4 @@
-//! Answers health, metrics and certificate requests; passes everything else to the NoSQL API.
+//! Answers health, metrics and certificate requests; passes the others to the control API or to the NoSQL API.
 
 use crate::backoff::Backoff;
 use crate::metrics::{self, Metrics};
@@ -62,6 +62,10 @@ impl Service {
         let has_no_body = request.method() == Method::HEAD && request.version() >= Version::HTTP_2;
         let mut response = match self.own_answer(&request, peer) {
             Some(response) => response,
+            None if request.uri().path().starts_with(control::PREFIX) => {
+                let (parts, _) = request.into_parts();
+                control::handle(&self.engine, &parts).await.map(AnswerBody::new)
+            }
             None => self.api.handle(request, ConnectionInfo { secure: peer.secure, memory }).await,
         };
         if response.status() == StatusCode::UNAUTHORIZED {

@@ -80,7 +80,7 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         "throughput",
         "measure|enforce",
         "measure",
-        "`measure`: count request units; `enforce`: refuse requests above the limit (not implemented yet)",
+        "`measure`: count request units; `enforce`: refuse requests beyond the provisioned throughput",
     ),
     define(
         "partition-max-throughput",
@@ -98,7 +98,7 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         "partition-max-bytes",
         "BYTES",
         "53687091200",
-        "Size at which a physical partition splits (not implemented yet)",
+        "Bytes of documents above which a physical partition is split",
     ),
     define(
         "memory-bytes",

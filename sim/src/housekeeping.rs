@@ -471,7 +471,8 @@ impl Housekeeping {
         let shape = ContainerShape::from(container.definition());
         let looked: Result<_, Fault> = self.world.run(async move {
             let view = store.view().await.map_err(partition::read_fault)?;
-            let partitions = [PartitionSpec { id, range: model::EffectiveRange::full() }];
+            let partitions =
+                [PartitionSpec { id, range: model::EffectiveRange::full(), ancestors: Vec::new() }];
             let expiry = ExpiryRule::Rescheduled { swept_second: 0 };
             let scope =
                 AuditScope { container: container.number(), shape: &shape, partitions: &partitions, expiry };

@@ -166,6 +166,7 @@ impl World {
         let spec = |range: engine::PartitionRange| PartitionSpec {
             id: PartitionId { container: container.number(), ordinal: range.ordinal },
             range: range.range,
+            ancestors: Vec::new(),
         };
         let ranges = self.engine.ranges(&pass).ranges;
         self.specs = ranges.into_iter().map(spec).collect();

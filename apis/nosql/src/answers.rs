@@ -66,5 +66,5 @@ fn is_repeatable(call: &Call<'_>, operation: Operation<'_>) -> bool {
     let is_read = matches!(operation, Operation::ReadDocument(_) | Operation::ListDocuments(_));
     is_read
         || matches!(operation, Operation::PostDocuments(_))
-            && headers::is_query(&call.parts.headers).unwrap_or(false)
+            && headers::is_query(call.headers).unwrap_or(false)
 }

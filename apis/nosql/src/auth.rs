@@ -9,12 +9,13 @@
 use crate::credential::{Credential, SIGNATURE_BYTES};
 use crate::faults::{CredentialFault, NosqlFault};
 use crate::route::Path;
+use crate::wire::request_headers::RequestHeaders;
 use crate::wire::{date, names};
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use engine::{Access, Principal};
 use http::header::DATE;
-use http::{HeaderMap, HeaderValue, Method};
+use http::{HeaderValue, Method};
 use model::Rid;
 use std::borrow::Cow;
 
@@ -25,7 +26,7 @@ const WINDOW_SECONDS: u64 = 15 * 60;
 pub(crate) struct Signed<'a> {
     pub(crate) verb: &'a Method,
     pub(crate) path: &'a Path<'a>,
-    pub(crate) headers: &'a HeaderMap,
+    pub(crate) headers: &'a RequestHeaders,
     pub(crate) authorization: Option<&'a HeaderValue>,
 }
 
@@ -73,10 +74,10 @@ struct SignedDate<'a> {
 }
 
 impl<'a> SignedDate<'a> {
-    fn of(headers: &'a HeaderMap) -> Result<SignedDate<'a>, CredentialFault> {
+    fn of(headers: &'a RequestHeaders) -> Result<SignedDate<'a>, CredentialFault> {
         let (value, own_header) = match headers.get(&names::X_MS_DATE) {
             Some(value) => (Some(value), true),
-            None => (headers.get(DATE), false),
+            None => (headers.get(&DATE), false),
         };
         let malformed = |date: Cow<'_, str>| CredentialFault::DateMalformed { date: date.into_owned() };
         let bytes = value.map_or(&[][..], |value| value.as_bytes());
@@ -212,6 +213,7 @@ impl<'a> Subject<'a> {
 mod tests {
     use super::*;
     use engine::AccountKey;
+    use http::HeaderMap;
     use http::header::AUTHORIZATION;
 
     const EMULATOR_KEY: &str =
@@ -232,22 +234,22 @@ mod tests {
             .replace('&', "%26")
     }
 
-    fn headers(authorization: &str, date: &str) -> HeaderMap {
+    fn headers(authorization: &str, date: &str) -> RequestHeaders {
         let mut headers = HeaderMap::new();
         headers.insert(AUTHORIZATION, HeaderValue::from_str(authorization).unwrap());
         headers.insert(&names::X_MS_DATE, HeaderValue::from_str(date).unwrap());
-        headers
+        headers.into()
     }
 
     fn outcome(
         key: &str,
         verb: &Method,
         path: &str,
-        headers: &HeaderMap,
+        headers: &RequestHeaders,
         now: u64,
     ) -> Result<(), NosqlFault> {
         let path = Path::parse(path).unwrap();
-        let signed = Signed { verb, path: &path, headers, authorization: headers.get(AUTHORIZATION) };
+        let signed = Signed { verb, path: &path, headers, authorization: headers.get(&AUTHORIZATION) };
         authenticate(&access(key), now, &signed, false).map(drop)
     }
 
@@ -333,7 +335,8 @@ mod tests {
     #[test]
     fn bad_dates_and_credentials_are_told_apart() {
         let good = credential("gFB1bRB/PLJTG3bCgMuoVgNzOyFvZAamzEtLuSITjRc=");
-        let with = |headers: &HeaderMap| outcome(EMULATOR_KEY, &Method::GET, "/", headers, NOW).unwrap_err();
+        let with =
+            |headers: &RequestHeaders| outcome(EMULATOR_KEY, &Method::GET, "/", headers, NOW).unwrap_err();
         for date in ["", "yesterday", "2017-04-27T00:51:12Z"] {
             assert!(
                 matches!(
@@ -343,7 +346,7 @@ mod tests {
                 "{date}"
             );
         }
-        assert_eq!(with(&HeaderMap::new()), CredentialFault::Missing.into());
+        assert_eq!(with(&RequestHeaders::default()), CredentialFault::Missing.into());
         assert_eq!(with(&headers("", DATE_TEXT)), CredentialFault::Missing.into());
         let fault = with(&headers("nonsense", DATE_TEXT));
         assert!(matches!(fault, NosqlFault::Credential(CredentialFault::Malformed { .. })), "{fault:?}");

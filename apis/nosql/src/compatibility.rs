@@ -12,8 +12,8 @@
 //! | query over all partition keys that needs no merge | a page ends where a range ends | pages are filled |
 
 use crate::faults::WireFault;
+use crate::wire::request_headers::RequestHeaders;
 use crate::wire::{headers, names};
-use http::HeaderMap;
 use model::policy::CompositeIndex;
 use plan::query::{Order, Query, SortKey, Source};
 use sql::ast::{ExpressionKind, OrderBy};
@@ -93,7 +93,7 @@ pub(crate) enum StrictFault {
 }
 
 /// The mode of a request: that of its header, otherwise that of the server.
-pub(crate) fn mode(headers: &HeaderMap, configured: Compatibility) -> Result<Compatibility, WireFault> {
+pub(crate) fn mode(headers: &RequestHeaders, configured: Compatibility) -> Result<Compatibility, WireFault> {
     match headers::text(headers, &names::COMPATIBILITY)? {
         None => Ok(configured),
         Some(text) => text.parse().map_err(|reason| headers::bad(&names::COMPATIBILITY, text, reason)),
@@ -101,7 +101,7 @@ pub(crate) fn mode(headers: &HeaderMap, configured: Compatibility) -> Result<Com
 }
 
 /// The API version of a request that strict mode refuses.
-pub(crate) fn unknown_version(headers: &HeaderMap) -> Option<StrictFault> {
+pub(crate) fn unknown_version(headers: &RequestHeaders) -> Option<StrictFault> {
     let given = headers.get(&names::VERSION).filter(|given| !given.is_empty())?;
     if VERSIONS.iter().any(|version| version.as_bytes() == given.as_bytes()) {
         return None;
@@ -209,7 +209,7 @@ fn serves(index: &CompositeIndex, keys: &[SortKey]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::HeaderValue;
+    use http::{HeaderMap, HeaderValue};
 
     fn verdict_of(
         mode: Compatibility,
@@ -289,7 +289,7 @@ mod tests {
         let with = |version: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(&names::VERSION, HeaderValue::from_static(version));
-            unknown_version(&headers)
+            unknown_version(&headers.into())
         };
         for version in VERSIONS.into_iter().chain([""]) {
             assert_eq!(with(version), None, "{version}");
@@ -297,20 +297,21 @@ mod tests {
         for version in ["abc", "2099-01-01", "2020-07-16", "2020-07-15 "] {
             assert_eq!(with(version), Some(StrictFault::Version { given: version.to_owned() }));
         }
-        assert_eq!(unknown_version(&HeaderMap::new()), None);
+        assert_eq!(unknown_version(&RequestHeaders::default()), None);
     }
 
     #[test]
     fn the_header_overrides_the_setting() {
-        let mut headers = HeaderMap::new();
         for configured in [Compatibility::Strict, Compatibility::Relaxed] {
-            assert_eq!(mode(&headers, configured), Ok(configured));
+            assert_eq!(mode(&RequestHeaders::default(), configured), Ok(configured));
         }
-        headers.insert(&names::COMPATIBILITY, HeaderValue::from_static("relaxed"));
-        assert_eq!(mode(&headers, Compatibility::Strict), Ok(Compatibility::Relaxed));
-        headers.insert(&names::COMPATIBILITY, HeaderValue::from_static("strict"));
-        assert_eq!(mode(&headers, Compatibility::Relaxed), Ok(Compatibility::Strict));
-        headers.insert(&names::COMPATIBILITY, HeaderValue::from_static("lenient"));
-        assert!(mode(&headers, Compatibility::Strict).is_err());
+        let asked = |text: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(&names::COMPATIBILITY, HeaderValue::from_static(text));
+            RequestHeaders::from(headers)
+        };
+        assert_eq!(mode(&asked("relaxed"), Compatibility::Strict), Ok(Compatibility::Relaxed));
+        assert_eq!(mode(&asked("strict"), Compatibility::Relaxed), Ok(Compatibility::Strict));
+        assert!(mode(&asked("lenient"), Compatibility::Strict).is_err());
     }
 }

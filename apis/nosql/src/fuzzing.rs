@@ -8,6 +8,7 @@ use crate::lower::{QueryText, TextCache, advice};
 use crate::resource_token;
 use crate::route::Path;
 use crate::wire::definition::{container, encryption_key, permission, script, throughput};
+use crate::wire::request_headers::RequestHeaders;
 use crate::wire::{key_header, names, permission_link, session};
 use engine::{Access, AccountKey, pinned_keys};
 use http::{HeaderMap, HeaderValue, Method};
@@ -27,8 +28,12 @@ pub fn authenticate(authorization: &[u8], date: &[u8], path: &str) {
     resource_token::of(authorization.as_ref()).ok();
     let Ok(path) = Path::parse(path) else { return };
     let access = Access::new(vec![AccountKey::new(b"a key that no input knows")], [0; 32]);
-    let signed =
-        Signed { verb: &Method::GET, path: &path, headers: &headers, authorization: authorization.as_ref() };
+    let signed = Signed {
+        verb: &Method::GET,
+        path: &path,
+        headers: &headers.into(),
+        authorization: authorization.as_ref(),
+    };
     assert!(judge(&access, NOW_SECONDS, &signed, true).is_err(), "a forged signature was accepted");
 }
 
@@ -60,7 +65,7 @@ const FILLED: [(&str, &str); 4] = [
 /// Parses the body of a query and computes everything that a request could ask for. The queries that clients are to
 /// send instead must be valid too.
 pub fn query_body(body: &[u8]) {
-    let Ok(text) = QueryText::read(&HeaderMap::new(), body) else { return };
+    let Ok(text) = QueryText::read(&RequestHeaders::default(), body) else { return };
     let Ok((tree, query)) = text.tree_and_query(&TextCache::new()) else { return };
     if let Ok(definition) = PartitionKeyDefinition::new(PartitionKeyKind::MultiHash, ["/a", "/b/c"]) {
         let keys = pinned_keys(&query, &definition).unwrap_or_default();

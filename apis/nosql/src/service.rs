@@ -17,6 +17,7 @@ use crate::wire::activity::ActivityId;
 use crate::wire::answer_body::AnswerBody;
 use crate::wire::body::IncomingBody;
 use crate::wire::reply::Reply;
+use crate::wire::request_headers::RequestHeaders;
 use crate::wire::{headers, version};
 use bytes::Bytes;
 use engine::{ConnectionMemory, Engine, MemoryKind, Reservation};
@@ -104,31 +105,32 @@ impl NosqlApi {
         B: Body<Data = Bytes>,
     {
         let started = Instant::now();
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
         let cors = self.options.cors.as_ref();
         if let Some(answer) = cors.and_then(|cors| cors.preflight(&parts)) {
             return answer;
         }
-        let activity = ActivityId::of(&parts.headers, self.engine.ambient());
+        let headers = RequestHeaders::from(std::mem::take(&mut parts.headers));
+        let activity = ActivityId::of(&headers, self.engine.ambient());
         let body = pin!(body);
         let mut body = IncomingBody::new(body, self.options.body_timeout);
-        let mut reply = match self.answer(&parts, &mut body, connection).await {
+        let mut reply = match self.answer(&parts, &headers, &mut body, connection).await {
             Ok(reply) => reply,
             Err(refusal) => {
                 log(&refusal.fault, &activity);
-                let mut reply = Reply::refused(&refusal, &activity, subject(&parts));
+                let mut reply = Reply::refused(&refusal, &activity, subject(&parts, &headers));
                 if !body.drain().await && parts.version < Version::HTTP_2 {
                     reply.close_connection();
                 }
                 reply
             }
         };
-        if version::is_before(&parts.headers, version::VECTOR_SESSIONS) {
+        if version::is_before(&headers, version::VECTOR_SESSIONS) {
             reply.simplify_session();
         }
         let mut response = reply.into_response(&activity, started.elapsed(), parts.version);
         if let Some(cors) = cors {
-            cors.mark(&parts.headers, response.headers_mut());
+            cors.mark(headers.map(), response.headers_mut());
         }
         response
     }
@@ -136,44 +138,47 @@ impl NosqlApi {
     async fn answer<B>(
         &self,
         parts: &Parts,
+        headers: &RequestHeaders,
         body: &mut IncomingBody<'_, B>,
         connection: ConnectionInfo,
     ) -> Result<Reply, Refusal>
     where
         B: Body<Data = Bytes>,
     {
-        check_size(parts)?;
-        headers::check_repeated(&parts.headers)?;
+        check_size(parts, headers)?;
+        headers::check_repeated(headers)?;
         let path = Path::parse(parts.uri.path())?;
         let operation = route::operation(&parts.method, &path)?;
-        let authorization = parts.headers.get(AUTHORIZATION);
+        let authorization = headers.get(&AUTHORIZATION);
         let principal = match resource_token::of(authorization)? {
             Some(token) => self.engine.verify_token(&token)?,
             None => {
-                let (verb, headers) = (&parts.method, &parts.headers);
+                let verb = &parts.method;
                 let signed = Signed { verb, path: &path, headers, authorization };
                 let now_seconds = self.engine.ambient().now_seconds();
                 auth::authenticate(self.engine.access(), now_seconds, &signed, self.options.takes_key_tokens)?
             }
         };
-        headers::check_consistency(&parts.headers, self.options.consistency)?;
-        if let Some(fault) = compatibility::unknown_version(&parts.headers)
-            && compatibility::mode(&parts.headers, self.options.compatibility)? == Compatibility::Strict
+        let principal = principal.with_priority(headers::priority(headers)?);
+        headers::check_consistency(headers, self.options.consistency)?;
+        if let Some(fault) = compatibility::unknown_version(headers)
+            && compatibility::mode(headers, self.options.compatibility)? == Compatibility::Strict
         {
             return Err(fault.into());
         }
         let NosqlApi { engine, options, texts } = self;
-        let mut call = Call { engine, options, texts, principal, connection, parts, body: Bytes::new() };
+        let mut call =
+            Call { engine, options, texts, principal, connection, parts, headers, body: Bytes::new() };
         let _body_memory = take_body(&mut call, body, operation).await?;
         answers::perform(&call, operation).await
     }
 }
 
 /// What a refused request was about, as far as its path and headers say it.
-fn subject(parts: &Parts) -> Option<Subject> {
+fn subject(parts: &Parts, headers: &RequestHeaders) -> Option<Subject> {
     let path = Path::parse(parts.uri.path()).ok()?;
     let operation = route::operation(&parts.method, &path).ok()?;
-    Some(Subject::of(operation, &parts.headers))
+    Some(Subject::of(operation, headers))
 }
 
 /// Reads the body of a call, with a reservation of memory. If the body has not arrived yet, the caller must be
@@ -213,9 +218,8 @@ where
 }
 
 /// Refuses a request whose URL and headers are larger than any client sends.
-fn check_size(parts: &Parts) -> Result<(), LimitFault> {
-    let headers = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum::<usize>();
-    let bytes = headers + parts.uri.path().len() + parts.uri.query().map_or(0, str::len);
+fn check_size(parts: &Parts, headers: &RequestHeaders) -> Result<(), LimitFault> {
+    let bytes = headers.size_bytes() + parts.uri.path().len() + parts.uri.query().map_or(0, str::len);
     if bytes > HEADER_BYTES_MAX {
         return Err(LimitFault::TooLarge { bytes, limit: HEADER_BYTES_MAX });
     }

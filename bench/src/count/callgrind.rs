@@ -37,8 +37,8 @@ struct Span {
     seconds: f64,
 }
 
-/// Instructions per request of each case.
-pub(super) async fn count(program: &Path, cases: &[Case]) -> Result<Vec<u64>> {
+/// Instructions per request of each case; the profile of each goes to a folder if there is one.
+pub(super) async fn count(program: &Path, cases: &[Case], profiles: Option<&Path>) -> Result<Vec<u64>> {
     let folder = tempfile::tempdir()?;
     let data = folder.path().join("data");
     fill(program, &data).await?;
@@ -56,6 +56,10 @@ pub(super) async fn count(program: &Path, cases: &[Case]) -> Result<Vec<u64>> {
         let begun = Instant::now();
         case.send(&counter.server, case.connections_slowed, case.warm..case.warm + case.requests).await?;
         let span = counter.end(begun).await?;
+        if let Some(profiles) = profiles {
+            std::fs::create_dir_all(profiles)?;
+            std::fs::copy(counter.last_dump(), profiles.join(case.name))?;
+        }
         let per_second = if case.writes() { background } else { 0.0 };
         counted.push(per_request(span, per_second, case.requests));
     }
@@ -102,8 +106,11 @@ impl Counter {
         control(&self.server, &["--instr=off"]).await?;
         control(&self.server, &["--dump"]).await?;
         self.dumped += 1;
-        let dump = PathBuf::from(format!("{}.{}", self.dumps.display(), self.dumped));
-        Ok(Span { instructions: total(&dump)?, seconds })
+        Ok(Span { instructions: total(&self.last_dump())?, seconds })
+    }
+
+    fn last_dump(&self) -> PathBuf {
+        PathBuf::from(format!("{}.{}", self.dumps.display(), self.dumped))
     }
 }
 

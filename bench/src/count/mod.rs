@@ -15,6 +15,7 @@ use crate::process::Server;
 use crate::questions::Question;
 use crate::table::TEN_PARTITIONS;
 use crate::{Options, Result};
+use native::Native;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -30,6 +31,8 @@ pub(crate) struct Destination {
     pub(crate) write: Option<PathBuf>,
     /// The file to compare with.
     pub(crate) against: Option<PathBuf>,
+    /// A folder for one callgrind profile per case, for `callgrind_annotate`. Then only instructions are counted.
+    pub(crate) profiles: Option<PathBuf>,
 }
 
 /// A counted case: its name, the number of warm-up requests and of counted requests.
@@ -120,7 +123,7 @@ pub(crate) async fn run(options: &Options, others: &[PathBuf], destination: &Des
     };
     columns.extend(before.clone());
     for server in others.iter().chain([&options.server]) {
-        columns.push(count_one(options, server).await?);
+        columns.push(count_one(options, server, destination.profiles.as_deref()).await?);
     }
     print!("{}", file::table(&columns));
     let counted = columns.last().ok_or("nothing was counted")?;
@@ -133,10 +136,13 @@ pub(crate) async fn run(options: &Options, others: &[PathBuf], destination: &Des
     }
 }
 
-async fn count_one(options: &Options, server: &Path) -> Result<Vec<Counted>> {
+async fn count_one(options: &Options, server: &Path, profiles: Option<&Path>) -> Result<Vec<Counted>> {
     let cases: Vec<Case> = cases().into_iter().filter(|case| options.wants(&[case.name])).collect();
-    let instructions = callgrind::count(server, &cases).await?;
-    let natively = native::count(server, &cases).await?;
+    let instructions = callgrind::count(server, &cases, profiles).await?;
+    let natively = match profiles {
+        Some(_) => vec![Native::default(); cases.len()],
+        None => native::count(server, &cases).await?,
+    };
     let counted = cases.iter().zip(instructions).zip(natively);
     Ok(counted
         .map(|((case, instructions), native)| Counted {
@@ -172,7 +178,11 @@ impl Case {
 
     fn writes(&self) -> bool {
         match self.work {
-            Work::Create { .. } | Work::Batch { .. } | Work::Replace { .. } | Work::Delete { .. } => true,
+            Work::Create { .. }
+            | Work::Overwrite { .. }
+            | Work::Batch { .. }
+            | Work::Replace { .. }
+            | Work::Delete { .. } => true,
             Work::Read { .. } | Work::ReadOne { .. } | Work::Query { .. } | Work::QueryOne { .. } => false,
         }
     }

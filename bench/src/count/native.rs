@@ -20,7 +20,7 @@ const PERF_TIMEOUT: Duration = Duration::from_secs(5);
 const ACKNOWLEDGEMENT_BYTES: usize = 4;
 
 /// Cost of one case per request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Native {
     pub(super) voluntary: f64,
     pub(super) involuntary: f64,

@@ -62,8 +62,9 @@ impl ChangePosition {
     /// The LSN up to which a partition was read.
     fn lsn_in(&self, slot: &PartitionSlot) -> Lsn {
         // Ancestors are listed oldest first.
-        let mut nearest_first = std::iter::once(&slot.ordinal).chain(slot.parents.iter().rev());
-        let named = |ordinal: &PartitionOrdinal| self.named.iter().find(|(named, _)| named == ordinal);
+        let ancestors = slot.ancestors.iter().rev().map(|ancestor| ancestor.ordinal);
+        let mut nearest_first = std::iter::once(slot.ordinal).chain(ancestors);
+        let named = |ordinal: PartitionOrdinal| self.named.iter().find(|(named, _)| *named == ordinal);
         nearest_first.find_map(named).map_or(self.base, |(_, lsn)| *lsn)
     }
 
@@ -182,25 +183,26 @@ impl Engine {
     ) -> Result<Vec<ChangeSource>, Fault> {
         let container = pass.container;
         let (hashes, keys) = bounds(container, &pass.scope)?;
-        let map = self.newest_map(container)?;
-        let owned = map.owners(&hashes).filter_map(|slot| {
-            let keys = keys.intersection(slot.keys(container.number()))?;
-            Some((Arc::clone(slot), keys))
-        });
-        let (slots, keys): (Vec<_>, Vec<_>) = owned.unzip();
-        let routed = self.routed_all(container, &slots, &request.session).await?;
-        let source = |(routed, keys): (Routed, KeyRange)| {
+        let source = |routed: Routed| {
+            let keys = keys.intersection(routed.slot.keys(container.number()))?;
             let start = match &request.start {
                 ChangeStart::Beginning => SourceStart::After(Lsn(0)),
                 ChangeStart::Now => SourceStart::Now,
                 ChangeStart::Since(second) => SourceStart::Since(*second),
                 ChangeStart::After(position) => SourceStart::After(position.lsn_in(&routed.slot)),
             };
-            ChangeSource { routed, keys, start }
+            Some(ChangeSource { routed, keys, start })
         };
-        let mut sources: Vec<_> = routed.into_iter().zip(keys).map(source).collect();
+        let routed = self.owners_of(container, &hashes, &request.session).await?;
+        for routed in &routed {
+            self.admit(&routed.slot, pass.principal.priority())?;
+        }
+        let mut sources: Vec<_> = routed.into_iter().filter_map(source).collect();
         if let ChangeStart::After(ChangePosition { first: Some(first), .. }) = request.start {
-            let index = sources.iter().position(|source| source.routed.slot.descends_from(first));
+            let is_first = |slot: &PartitionSlot| {
+                slot.ordinal == first || slot.ancestors.iter().any(|ancestor| ancestor.ordinal == first)
+            };
+            let index = sources.iter().position(|source| is_first(&source.routed.slot));
             sources.rotate_left(index.unwrap_or(0));
         }
         Ok(sources)
@@ -376,13 +378,21 @@ fn charged(page: PageRead, sources: &[ChangeSource]) -> ChangeFeedPage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::CatalogStamp;
     use model::EffectiveRange;
+    use partition::Ancestor;
 
     #[test]
     fn a_position_holds_for_the_parts_of_a_split_partition() {
         let slot = |ordinal, parents: &[u32]| {
-            let parents = parents.iter().copied().map(PartitionOrdinal).collect();
-            PartitionSlot::new(PartitionOrdinal(ordinal), EffectiveRange::full(), parents)
+            let ancestor = |ordinal: &u32| Ancestor {
+                ordinal: PartitionOrdinal(*ordinal),
+                lsn_last: Lsn(100),
+                is_empty: false,
+            };
+            let ancestors = parents.iter().map(ancestor).collect();
+            let since = CatalogStamp { change: 0, ts: 0 };
+            PartitionSlot::new(PartitionOrdinal(ordinal), EffectiveRange::full(), ancestors, since)
         };
         let at = |ordinal, lsn| (PartitionOrdinal(ordinal), Lsn(lsn));
         let position = ChangePosition { base: Lsn(5), named: vec![at(0, 7), at(2, 9)], first: None };

@@ -114,7 +114,8 @@ impl Opened {
             return Ok(true); // The same scope, or one logical partition.
         };
         let (hashes, _) = bounds(container, scope)?;
-        let owner_count = |hashes| container.map.owners(hashes).count();
+        let map = container.map.load();
+        let owner_count = |hashes| map.owners(hashes).count();
         Ok(owner_count(origin) == owner_count(&hashes))
     }
 }

@@ -139,8 +139,9 @@ impl Engine {
         pass: DocumentPass<'_>,
         options: &ReadOptions,
     ) -> Result<DocumentReceipt, RefusedDocument> {
-        let DocumentPass { container, address: DocumentAddress { key, target } } = pass;
+        let DocumentPass { container, address: DocumentAddress { key, target }, priority } = pass;
         let key = self.logical_key(container, key)?;
+        self.admit_at(container, &key.effective, priority)?;
         let read = self.read_at(container, &key, &options.session, &target, &options.condition);
         let (outcome, charge, session) = read.await?;
         Ok(DocumentReceipt { outcome, session, charge })
@@ -150,6 +151,7 @@ impl Engine {
     pub async fn write(&self, pass: WritePass<'_>) -> Result<DocumentReceipt, RefusedDocument> {
         let Keyed { container, key, operation } = pass.keyed;
         let key = self.logical_key(container, key)?;
+        self.admit_at(container, &key.effective, pass.priority)?;
         let (executed, routed) = self.execute_at(container, key, vec![operation], Returned::All).await?;
         let mut executed = executed.map_err(|refusal| routed.refused(refusal.fault))?;
         let (outcome, charge) = executed.outcomes.pop().ok_or_else(no_outcome)?;
@@ -163,12 +165,13 @@ impl Engine {
         returned: Returned,
         session: &[SessionToken],
     ) -> Result<BatchReceipt, Fault> {
-        let BatchPass { container, key, operations } = pass;
+        let BatchPass { container, key, operations, priority } = pass;
         let disagreement = operations.iter().enumerate().find_map(|(index, operation)| {
             let fault = agreed_key(container, Some(key.clone()), operation).err()?;
             Some(RefusedStep { index, fault: fault.into(), charge: Charge::MINIMUM })
         });
         let key = self.logical_key(container, key)?;
+        self.admit_at(container, &key.effective, priority)?;
         if !session.is_empty() {
             self.owner_of(container, &key.effective).await?.check_session(session)?;
         }
@@ -247,8 +250,9 @@ impl Engine {
 
     /// Deletes all documents of a logical partition in steps; documents written meanwhile may stay.
     pub async fn delete_logical_partition(&self, pass: LogicalPartitionPass<'_>) -> Result<Charge, Fault> {
-        let LogicalPartitionPass { container, key } = pass;
+        let LogicalPartitionPass { container, key, priority } = pass;
         let key = self.logical_key(container, key)?;
+        self.admit_at(container, &key.effective, priority)?;
         let prefix = keyspace::logical_prefix(container.number(), &key);
         let mut range = keyspace::logical_range(&prefix);
         let mut charge = Charge::MINIMUM;
@@ -258,7 +262,7 @@ impl Engine {
                 items_max: DELETE_AT_A_TIME,
                 bytes_max: DELETE_BYTES_AT_A_TIME,
             };
-            let (page, _) = self.page_at(container, &key.effective, &[], &scan).await?;
+            let (page, ..) = self.page_at(container, &[], &scan).await?;
             let numbers: Vec<_> = page.documents.iter().map(|stored| stored.number).collect();
             charge += self.delete_all(container, &key, &numbers).await?;
             match page.resume_after {

@@ -9,6 +9,7 @@ use crate::join::join_all;
 use crate::metrics::EngineMetrics;
 use crate::request_memory::{MemoryKind, RequestMemory, RequestMemoryOptions};
 use crate::slot::{CLOSING_MAX, Slots};
+use crate::split::SplitRequests;
 use eval::QueryMemory;
 use exec::QueryBounds;
 use kv::{Durability, SpaceOptions, Store};
@@ -31,6 +32,9 @@ const QUERY_MEMORY_BYTES_DEFAULT: usize = 1 << 30;
 /// Default idle time in seconds after which a partition is closed.
 const PARTITION_IDLE_SECONDS: u64 = 300;
 
+/// Default size of the documents of a partition above which it is split.
+const PARTITION_BYTES_MAX: u64 = 50 << 30;
+
 /// Default maximum number of open partitions.
 const OPEN_PARTITIONS_MAX: usize = 4096;
 
@@ -43,6 +47,10 @@ pub struct EngineOptions {
     pub partition_throughput_max: u64,
     /// Request units per second of each partition of a new container that needs more than one.
     pub partition_throughput_new: u64,
+    /// Whether requests beyond the provisioned throughput are refused.
+    pub throughput: ThroughputMode,
+    /// Bytes of documents above which a partition is split.
+    pub partition_bytes_max: u64,
     /// Whether a write is acknowledged only after it was synced to disk.
     pub durability: Durability,
     /// Size of the record cache.
@@ -75,6 +83,8 @@ impl Default for EngineOptions {
             keys: Vec::new(),
             partition_throughput_max: 10_000,
             partition_throughput_new: 6_000,
+            throughput: ThroughputMode::Measure,
+            partition_bytes_max: PARTITION_BYTES_MAX,
             durability: Durability::Sync,
             record_cache_bytes: RECORD_CACHE_BYTES_DEFAULT,
             query_bounds: QueryBounds::default(),
@@ -88,6 +98,15 @@ impl Default for EngineOptions {
             document_link: |rid| rid.to_string(),
         }
     }
+}
+
+/// What happens to requests beyond the provisioned throughput.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThroughputMode {
+    /// They are counted.
+    Measure,
+    /// They are refused with a delay.
+    Enforce,
 }
 
 /// How long and how many partitions stay open. A closed one is opened again by the next request.
@@ -161,6 +180,7 @@ pub struct Engine {
     pub(crate) catalog: Catalog,
     pub(crate) continuation_key: ContinuationKey,
     pub(crate) jobs: Jobs,
+    pub(crate) split_requests: SplitRequests,
     pub(crate) isolation: Isolation,
 }
 
@@ -171,8 +191,8 @@ impl Engine {
         options: EngineOptions,
         ambient: Arc<dyn Ambient>,
     ) -> Result<Arc<Engine>, Fault> {
-        let catalog =
-            Catalog::open(&store, options.computed_reader, |bytes| ambient.fill_random(bytes)).await?;
+        let fill_random = |bytes: &mut [u8]| ambient.fill_random(bytes);
+        let catalog = Catalog::open(&store, options.computed_reader, options.throughput, fill_random).await?;
         let secrets = catalog.secrets();
         let continuation_key = ContinuationKey::new(secrets.continuation);
         let access = Access::new(options.keys.clone(), secrets.token);
@@ -205,6 +225,7 @@ impl Engine {
             catalog,
             continuation_key,
             jobs: Jobs::default(),
+            split_requests: SplitRequests::default(),
         });
         Jobs::start(&engine);
         Ok(engine)
@@ -225,9 +246,11 @@ impl Engine {
     /// closed does not prevent the closing of the others and of the store; the first failure is returned.
     pub async fn close(&self) -> Result<(), Fault> {
         self.jobs.stop().await;
+        self.split_requests.clear();
         self.slots.stop_opening();
         let containers: Vec<_> = self.catalog.state().containers().cloned().collect();
-        let slots: Vec<_> = containers.iter().flat_map(|container| &container.map.entries).collect();
+        let maps: Vec<_> = containers.iter().map(|container| container.map.load()).collect();
+        let slots: Vec<_> = maps.iter().flat_map(|map| &map.entries).collect();
         let mut closed = Ok(());
         // The heads of all partitions of a chunk are written by few group commits.
         for chunk in slots.chunks(CLOSING_MAX) {

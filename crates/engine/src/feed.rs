@@ -8,12 +8,9 @@ use crate::authorisation::{FeedPass, Reach};
 use crate::catalog::Container;
 use crate::continuation::{self, Continuation};
 use crate::engine::Engine;
-use crate::slot::PartitionSlot;
 use bytes::Bytes;
 use kv::KeyRange;
-use model::{
-    Charge, EffectiveRange, Fault, MissingFault, PartitionKey, PartitionOrdinal, SessionToken, Work,
-};
+use model::{Charge, EffectiveRange, Fault, PartitionKey, PartitionOrdinal, SessionToken, Work};
 use partition::{RecordScan, keyspace};
 use plan::{LogicalKey, StoredDocument};
 
@@ -36,6 +33,14 @@ pub enum Scope {
 }
 
 impl Scope {
+    /// The range that the request names.
+    pub(crate) fn range_id(&self) -> Option<PartitionOrdinal> {
+        match self {
+            Scope::Range(ordinal, _) => Some(*ordinal),
+            Scope::Container | Scope::Hashes(_) | Scope::Key(_) => None,
+        }
+    }
+
     /// What the caller must be authorised for.
     pub fn reach(&self) -> Reach<'_> {
         match self {
@@ -72,7 +77,8 @@ pub struct FeedPage {
 impl Engine {
     /// Reads a page of documents.
     pub async fn feed(&self, pass: FeedPass<'_>, request: &FeedRequest) -> Result<FeedPage, Fault> {
-        let FeedPass { container, mut scope } = pass;
+        let FeedPass { container, mut scope, priority } = pass;
+        let addressed = scope.range_id();
         let context = continuation::context("feed", container);
         let mut resumed_at = None;
         if let Some(text) = &request.continuation {
@@ -80,7 +86,7 @@ impl Engine {
             scope = opened.scope(container, scope)?;
             resumed_at = Some(opened.position);
         }
-        let (hashes, mut keys) = bounds(container, &scope)?;
+        let (_, mut keys) = bounds(container, &scope)?;
         if let Some(position) = resumed_at {
             keys = resumed(keys, position);
         }
@@ -91,63 +97,66 @@ impl Engine {
             charge: Charge::MINIMUM,
         };
         let mut bytes = 0;
-        for slot in container.map.owners(&hashes) {
-            let owned = slot.keys(container.number());
-            let Some(range) = keys.intersection(owned) else {
-                continue;
-            };
-            let resume_after = self.feed_from(container, slot, range, request, &mut page, &mut bytes).await?;
-            if let Some(last) = resume_after {
-                let key = &self.continuation_key;
-                page.continuation = Some(continuation::seal(key, &context, container, &scope, &last)?);
+        // Partition by partition. Each page is read from the partition that owns its first key by then.
+        let mut rest = Some(keys).filter(|keys| !keys.is_empty());
+        while let Some(keys) = rest {
+            let first = keyspace::hashes_of(&keys).min;
+            let refused = self.admit_at(container, &first, priority).err();
+            if let Some(refused) = refused.clone().filter(|_| page.documents.is_empty()) {
+                return Err(refused.into());
+            }
+            // What was read of other partitions is returned; the client comes back for one that is throttled.
+            let is_full = page.documents.len() >= request.items_max || bytes >= PAGE_BYTES_STOP;
+            if is_full || refused.is_some() {
+                let (key, last) = (&self.continuation_key, &keys.start);
+                page.continuation = Some(continuation::seal(key, &context, container, &scope, last)?);
                 break;
             }
+            rest = self.feed_from(container, keys, request, &mut page, &mut bytes).await?;
+        }
+        if let Some(ordinal) = addressed {
+            page.session = container.tokens_for_range(ordinal, page.session);
         }
         Ok(page)
     }
 
-    /// Adds the documents of one partition; returns where it stopped if the page is full.
+    /// Adds documents from the start of a range, of one partition; returns the rest of the range.
     async fn feed_from(
         &self,
         container: &Container,
-        slot: &PartitionSlot,
-        mut range: KeyRange,
+        keys: KeyRange,
         request: &FeedRequest,
         page: &mut FeedPage,
         bytes: &mut usize,
-    ) -> Result<Option<Bytes>, Fault> {
-        if page.documents.len() >= request.items_max || *bytes >= PAGE_BYTES_STOP {
-            // Full before this partition was read: continue at its first key.
-            return Ok(Some(range.start));
-        }
-        let routed = self.owner_of(container, &slot.range.min).await?;
+    ) -> Result<Option<KeyRange>, Fault> {
+        let scan = RecordScan {
+            range: keys.clone(),
+            items_max: request.items_max - page.documents.len(),
+            bytes_max: PAGE_BYTES_STOP - *bytes,
+        };
+        let (found, routed, read) = self.page_at(container, &request.session, &scan).await?;
         // The price of the page itself is recorded for its first partition.
-        let mut base = if page.session.is_empty() { Charge::MINIMUM } else { Charge::NONE };
-        page.session.push(routed.session_now());
-        loop {
-            let scan = RecordScan {
-                range: range.clone(),
-                items_max: request.items_max - page.documents.len(),
-                bytes_max: PAGE_BYTES_STOP - *bytes,
-            };
-            let (found, _) = self.page_at(container, &slot.range.min, &request.session, &scan).await?;
-            let mut charge = Charge::NONE;
-            for stored in &found.documents {
-                let size = stored.document.bytes().len();
-                *bytes += size;
-                charge += Work::Read { bytes: size }.price();
-            }
-            routed.slot.ledger.add(charge + std::mem::take(&mut base));
-            page.charge += charge;
-            page.documents.extend(found.documents);
-            let Some(last) = found.resume_after else {
-                return Ok(None);
-            };
-            range = keyspace::after(&range, &last);
-            if page.documents.len() >= request.items_max || *bytes >= PAGE_BYTES_STOP {
-                return Ok(Some(range.start));
-            }
+        let base = if page.session.is_empty() { Charge::MINIMUM } else { Charge::NONE };
+        let mut charge = Charge::NONE;
+        for stored in &found.documents {
+            let size = stored.document.bytes().len();
+            *bytes += size;
+            charge += Work::Read { bytes: size }.price();
         }
+        routed.slot.ledger.add(charge + base);
+        let token = routed.session_now();
+        match page.session.iter_mut().find(|seen| seen.ordinal == token.ordinal) {
+            Some(seen) => seen.lsn = seen.lsn.max(token.lsn),
+            None => page.session.push(token),
+        }
+        page.charge += charge;
+        page.documents.extend(found.documents);
+        let rest = match (found.resume_after, read.end) {
+            (Some(last), _) => keyspace::after(&keys, &last),
+            (None, Some(end)) => KeyRange { start: end, end: keys.end },
+            (None, None) => return Ok(None),
+        };
+        Ok(Some(rest).filter(|rest| !rest.is_empty()))
     }
 }
 
@@ -157,7 +166,8 @@ pub(crate) fn bounds(container: &Container, scope: &Scope) -> Result<(EffectiveR
     let hashes = match scope {
         Scope::Container => EffectiveRange::full(),
         Scope::Range(ordinal, part) => {
-            let range = range_of(container, *ordinal)?;
+            let map = container.map.load();
+            let range = map.range_of(*ordinal)?;
             part.as_ref().map_or_else(|| range.clone(), |part| range.intersect(part))
         }
         Scope::Hashes(range) => EffectiveRange::full().intersect(range),
@@ -171,13 +181,6 @@ pub(crate) fn bounds(container: &Container, scope: &Scope) -> Result<(EffectiveR
     };
     let keys = keyspace::effective_range(container.number(), &hashes);
     Ok((hashes, keys))
-}
-
-/// The hashes of the range with this id.
-fn range_of(container: &Container, ordinal: PartitionOrdinal) -> Result<&EffectiveRange, Fault> {
-    let entry = container.map.by_ordinal(ordinal);
-    let entry = entry.ok_or_else(|| MissingFault::Range { id: ordinal.to_string() })?;
-    Ok(&entry.range)
 }
 
 /// The rest of `keys` from `start` on: all of them if it is before them, none if it is after them.

@@ -1,9 +1,15 @@
 //! The ledger: work that partitions report is priced here, once, and recorded for the partition that did it.
 //!
-//! Refused requests are recorded too. Metrics show the totals since the start; they do not survive a restart.
+//! What is recorded is taken from the budget of the partition, or from that of the database if its containers share
+//! throughput. Refused requests are recorded too. Metrics show the totals since the start; they do not survive a restart.
 
-use model::{Charge, Fault, StorageFault, Work};
+use crate::budget::Budget;
+use crate::hot_keys::{HotKey, HotKeys};
+use arc_swap::ArcSwapOption;
+use model::{Charge, Fault, LimitFault, PartitionKey, Priority, StorageFault, Work};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Totals of the requests on one partition.
 #[derive(Debug, Default)]
@@ -11,8 +17,28 @@ pub(crate) struct Ledger {
     requests: AtomicU64,
     refused: AtomicU64,
     damaged: AtomicU64,
+    throttled: AtomicU64,
     /// In hundredths of a request unit.
     charged: AtomicU64,
+    /// The partition's part of the throughput of its container.
+    budget: Budget,
+    /// The budget of the database, if the container has no throughput of its own.
+    shared: ArcSwapOption<Budget>,
+    hot_keys: HotKeys,
+    recent: RecentRate,
+    /// Until then all requests are refused, in nanoseconds of the engine's monotonic time: for tests of clients.
+    paused_until: AtomicU64,
+}
+
+/// The charges of the last whole second in which there were requests.
+#[derive(Debug, Default)]
+struct RecentRate {
+    /// The second of the first request since the last change of these figures.
+    second: AtomicU64,
+    /// The total charge when that second began.
+    charged: AtomicU64,
+    /// The charge of the second before it.
+    previous: AtomicU64,
 }
 
 /// The content of a ledger.
@@ -24,11 +50,102 @@ pub struct LedgerTotals {
     pub refused: u64,
     /// Refused requests that found damaged data.
     pub damaged: u64,
+    /// Requests that were refused because the throughput was used up.
+    pub throttled: u64,
     /// The total charge.
     pub charged: Charge,
 }
 
 impl Ledger {
+    /// Limits the partition to its part of the container's throughput.
+    pub(crate) fn limit(&self, per_second: Option<Charge>) {
+        self.budget.set_rate(per_second);
+        self.shared.store(None);
+    }
+
+    /// Makes requests draw on the throughput of the database.
+    pub(crate) fn share(&self, budget: &Arc<Budget>) {
+        self.budget.set_rate(None);
+        self.shared.store(Some(Arc::clone(budget)));
+    }
+
+    /// Refuses all requests until the time `until`.
+    pub(crate) fn pause(&self, until: Duration) {
+        let nanos = u64::try_from(until.as_nanos()).unwrap_or(u64::MAX);
+        self.paused_until.store(nanos, Ordering::Relaxed);
+    }
+
+    /// Refuses a request while the partition is paused.
+    fn check_pause(&self, now: Duration) -> Result<(), LimitFault> {
+        let until = Duration::from_nanos(self.paused_until.load(Ordering::Relaxed));
+        match until.checked_sub(now).filter(|left| !left.is_zero()) {
+            Some(left) => {
+                let retry_after_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX).saturating_add(1);
+                Err(LimitFault::Throughput { retry_after_ms })
+            }
+            None => {
+                self.paused_until.store(0, Ordering::Relaxed);
+                Ok(())
+            }
+        }
+    }
+
+    /// Admits a request, or refuses it because the throughput is used up. `now` is called only if it is limited.
+    pub(crate) fn admit(&self, priority: Priority, now: impl FnOnce() -> Duration) -> Result<(), LimitFault> {
+        let shared = self.shared.load();
+        let budget = shared.as_deref().unwrap_or(&self.budget);
+        let is_paused = self.paused_until.load(Ordering::Relaxed) != 0;
+        if !budget.is_limited() && !is_paused {
+            return Ok(());
+        }
+        let now = now();
+        let admitted = match is_paused {
+            true => self.check_pause(now).and_then(|()| budget.admit(now, priority)),
+            false => budget.admit(now, priority),
+        };
+        if admitted.is_err() {
+            self.throttled.fetch_add(1, Ordering::Relaxed);
+        }
+        admitted
+    }
+
+    /// The key of a request, if the request is one of those that are counted by key.
+    pub(crate) fn sampled(&self, key: &PartitionKey) -> Option<PartitionKey> {
+        HotKeys::is_sampled(self.requests.load(Ordering::Relaxed)).then(|| key.clone())
+    }
+
+    /// Counts a request by its key.
+    pub(crate) fn count_key(&self, key: Option<PartitionKey>, charge: Charge) {
+        if let Some(key) = key {
+            self.hot_keys.count(&key, charge);
+        }
+    }
+
+    /// The partition keys with the greatest parts of the charges.
+    pub(crate) fn hot_keys(&self, count: usize) -> Vec<HotKey> {
+        self.hot_keys.greatest(count)
+    }
+
+    /// Notes the first request of a second.
+    pub(crate) fn begin_second(&self, second: u64) {
+        let charged = self.charged.load(Ordering::Relaxed);
+        let before = self.recent.charged.swap(charged, Ordering::Relaxed);
+        let is_next = self.recent.second.swap(second, Ordering::Relaxed) + 1 == second;
+        let previous = if is_next { charged.saturating_sub(before) } else { 0 };
+        self.recent.previous.store(previous, Ordering::Relaxed);
+    }
+
+    /// Request units of the last second.
+    pub(crate) fn recent_rate(&self, second: u64) -> Charge {
+        let begun = self.recent.second.load(Ordering::Relaxed);
+        let hundredths = match second.saturating_sub(begun) {
+            0 => self.recent.previous.load(Ordering::Relaxed),
+            1 => self.charged.load(Ordering::Relaxed) - self.recent.charged.load(Ordering::Relaxed),
+            2.. => 0,
+        };
+        Charge::from_hundredths(hundredths)
+    }
+
     /// Prices the work of one request and records it.
     pub(crate) fn record(&self, work: Work) -> Charge {
         let charge = work.price();
@@ -43,6 +160,10 @@ impl Ledger {
         }
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.charged.fetch_add(charge.hundredths(), Ordering::Relaxed);
+        match &*self.shared.load() {
+            Some(shared) => shared.spend(charge),
+            None => self.budget.spend(charge),
+        }
     }
 
     pub(crate) fn refuse(&self, fault: &Fault, charge: Charge) {
@@ -57,15 +178,17 @@ impl Ledger {
             requests: self.requests.load(Ordering::Relaxed),
             refused: self.refused.load(Ordering::Relaxed),
             damaged: self.damaged.load(Ordering::Relaxed),
+            throttled: self.throttled.load(Ordering::Relaxed),
             charged: Charge::from_hundredths(self.charged.load(Ordering::Relaxed)),
         }
     }
 }
 
-/// The charge of a refused request: nothing before the caller is authenticated, the minimum afterwards.
+/// The charge of a refused request: nothing before the caller is authenticated, nothing if the throughput is used up,
+/// otherwise the minimum.
 pub fn refusal_charge(fault: &Fault) -> Charge {
     match fault {
-        Fault::Access(_) => Charge::NONE,
+        Fault::Access(_) | Fault::Limit(LimitFault::Throughput { .. }) => Charge::NONE,
         Fault::Request(_)
         | Fault::Missing(_)
         | Fault::Conflict(_)
@@ -85,7 +208,53 @@ fn refusals_are_recorded_beside_what_was_done() {
     for fault in [Fault::Internal("x".to_owned()), damage] {
         ledger.refuse(&fault, refusal_charge(&fault));
     }
-    ledger.record(Work::Create { bytes: 10 });
-    let charged = Charge::MINIMUM + Charge::MINIMUM + Charge::MINIMUM + Work::Create { bytes: 10 }.price();
-    assert_eq!(ledger.totals(), LedgerTotals { requests: 4, refused: 2, damaged: 1, charged });
+    ledger.record(Work::Create { bytes: 10, terms: 1 });
+    let charged =
+        Charge::MINIMUM + Charge::MINIMUM + Charge::MINIMUM + Work::Create { bytes: 10, terms: 1 }.price();
+    assert_eq!(ledger.totals(), LedgerTotals { requests: 4, refused: 2, damaged: 1, throttled: 0, charged });
+}
+
+#[test]
+fn charges_are_taken_from_the_budget_that_applies() {
+    let now = || Duration::from_secs(1);
+    let ledger = Ledger::default();
+    let shared = Arc::new(Budget::default());
+    shared.set_rate(Some(Charge::MINIMUM));
+    ledger.limit(Some(Charge::from_hundredths(1000)));
+    ledger.add(Charge::from_hundredths(1000));
+    // Nothing was spent before the first request was admitted.
+    ledger.share(&shared);
+    assert_eq!(ledger.admit(Priority::High, now), Ok(()));
+    ledger.add(Charge::from_hundredths(150));
+    assert!(ledger.admit(Priority::High, now).is_err());
+    assert!(shared.admit(now(), Priority::High).is_err());
+    ledger.limit(None);
+    assert_eq!(ledger.admit(Priority::High, || unreachable!()), Ok(()));
+    assert_eq!(ledger.totals().throttled, 1);
+}
+
+#[test]
+fn a_paused_partition_refuses_until_its_time_is_over() {
+    let ledger = Ledger::default();
+    let at = |seconds| move || Duration::from_secs(seconds);
+    ledger.pause(Duration::from_secs(10));
+    assert_eq!(ledger.admit(Priority::High, at(8)), Err(LimitFault::Throughput { retry_after_ms: 2001 }));
+    assert_eq!(ledger.admit(Priority::High, at(10)), Ok(()));
+    assert_eq!(ledger.admit(Priority::High, || unreachable!()), Ok(()));
+}
+
+#[test]
+fn the_recent_rate_is_that_of_the_last_second() {
+    let ledger = Ledger::default();
+    ledger.begin_second(7);
+    ledger.add(Charge::from_hundredths(500));
+    assert_eq!(ledger.recent_rate(7), Charge::NONE);
+    assert_eq!(ledger.recent_rate(8), Charge::from_hundredths(500));
+    ledger.begin_second(8);
+    ledger.add(Charge::from_hundredths(100));
+    assert_eq!(ledger.recent_rate(8), Charge::from_hundredths(500));
+    assert_eq!(ledger.recent_rate(9), Charge::from_hundredths(100));
+    assert_eq!(ledger.recent_rate(10), Charge::NONE);
+    ledger.begin_second(12);
+    assert_eq!(ledger.recent_rate(12), Charge::NONE);
 }

@@ -5,6 +5,7 @@
 
 mod admission;
 mod authorisation;
+mod budget;
 mod catalog;
 mod change_feed;
 mod continuation;
@@ -12,12 +13,14 @@ mod derived;
 mod documents;
 mod engine;
 mod feed;
+mod hot_keys;
 mod isolation;
 mod jobs;
 mod join;
 mod ledger;
 mod log;
 mod metrics;
+mod partition_load;
 mod pinned;
 mod query;
 mod read_many;
@@ -25,6 +28,7 @@ mod request_memory;
 mod resource_query;
 mod router;
 mod slot;
+mod split;
 mod verify;
 
 pub use admission::AdmissionBounds;
@@ -46,13 +50,15 @@ pub use documents::{
     AfterRefusal, BatchReceipt, BulkReceipt, DocumentAddress, DocumentReceipt, Keyed, ReadOptions,
     RefusedDocument, StepReceipt,
 };
-pub use engine::{Engine, EngineOptions, MemoryUse, PartitionBounds, STORE_SPACES};
+pub use engine::{Engine, EngineOptions, MemoryUse, PartitionBounds, STORE_SPACES, ThroughputMode};
 pub use exec::{Impact, IndexUse, Indexes, ParsedProperty, QueryBounds, QueryMetrics, QueryRow, SingleIndex};
 pub use feed::{FeedPage, FeedRequest, Scope};
+pub use hot_keys::HotKey;
 pub use isolation::LARGE_TEXT_BYTES;
 pub use ledger::{LedgerTotals, refusal_charge};
 pub use partition::index::IndexOptions;
 pub use partition::{HistoryEntry, HistoryKind, LogPosition};
+pub use partition_load::PartitionLoad;
 pub use pinned::pinned_keys;
 pub use query::{QueryPage, QueryRequest};
 pub use read_many::{ManyDocuments, READ_MANY_MAX};
@@ -61,4 +67,5 @@ pub use request_memory::{
 };
 pub use resource_query::ResourceQuery;
 pub use router::RefusedStep;
+pub use split::{Children, PartitionState, PartitionStatus, SplitAt};
 pub use verify::{StoredContainer, Verification, VerifiedContainer, stored_containers, verify};

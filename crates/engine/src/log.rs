@@ -18,10 +18,9 @@ impl Engine {
         let container = pass.resource;
         let mut attempts = Attempts::default();
         loop {
-            let map = self.newest_map(container)?;
-            let slot = map.by_ordinal(ordinal);
+            let slot = container.map.load().by_ordinal(ordinal).cloned();
             let slot = slot.ok_or_else(|| MissingFault::Range { id: ordinal.0.to_string() })?;
-            let partition = self.opened(container, slot).await?;
+            let partition = self.opened(container, &slot).await?;
             match partition.set_consumer(name, lsn).await {
                 Err(_) if attempts.again(std::iter::once(&partition)) => {}
                 set => return set,

@@ -28,6 +28,7 @@ pub(crate) struct EngineMetrics {
     queries: Histograms,
     /// One for each kind of path, in the order of [`PathKind::ALL`].
     by_path: [Histogram; PathKind::ALL.len()],
+    split_pauses: Histogram,
 }
 
 impl Default for EngineMetrics {
@@ -36,7 +37,9 @@ impl Default for EngineMetrics {
         let buckets: fn() -> Histogram = || Histogram::new(exponential_buckets(50e-6, 4.0, 10));
         let queries = Histograms::new_with_constructor(buckets);
         let by_path = PathKind::ALL.map(|path| queries.get_or_create(&[("path", path.name())]).clone());
-        EngineMetrics { queries, by_path }
+        // From 0.5 ms, doubled, to 2 s.
+        let split_pauses = Histogram::new(exponential_buckets(0.5e-3, 2.0, 13));
+        EngineMetrics { queries, by_path, split_pauses }
     }
 }
 
@@ -46,6 +49,13 @@ impl EngineMetrics {
         if let Some(position) = PathKind::ALL.iter().position(|kind| *kind == path) {
             self.by_path[position].observe(time.as_secs_f64());
         }
+    }
+}
+
+impl EngineMetrics {
+    /// Counts a split and the time in which the partition accepted no write.
+    pub(crate) fn split_done(&self, pause: Duration) {
+        self.split_pauses.observe(pause.as_secs_f64());
     }
 }
 
@@ -60,6 +70,9 @@ impl Engine {
         let queries =
             "Time to make a page of a query, by the access path of the partition that was read first";
         registry.register_with_unit("query_page", queries, Unit::Seconds, self.metrics.queries.clone());
+        let pauses = "Time in which a partition accepted no write while it was split; counts the splits";
+        let splits = self.metrics.split_pauses.clone();
+        registry.register_with_unit("partition_split_pause", pauses, Unit::Seconds, splits);
         registry.register_collector(Box::new(EngineCollector(Arc::downgrade(self))));
     }
 }
@@ -120,7 +133,7 @@ fn partitions(engine: &Engine, figures: &mut Figures<'_>) -> fmt::Result {
     let state = engine.catalog.state();
     let (mut queued, mut builds, mut rows) = (0, 0, Vec::new());
     for container in state.containers() {
-        for slot in &container.map.entries {
+        for slot in &container.map.load().entries {
             let Some(partition) = slot.current() else { continue };
             queued += partition.queue_depth() as u64;
             builds += u64::from(partition.index_progress() < 100);
@@ -153,9 +166,9 @@ fn charges(engine: &Engine, figures: &mut Figures<'_>) -> fmt::Result {
     let state = engine.catalog.state();
     let mut rows = Vec::new();
     for container in state.containers() {
-        for slot in &container.map.entries {
+        for slot in &container.map.load().entries {
             let totals = slot.ledger.totals();
-            if totals.requests > 0 {
+            if totals.requests > 0 || totals.throttled > 0 {
                 rows.push((partition_labels(container, slot), totals));
             }
         }
@@ -175,6 +188,12 @@ fn charges(engine: &Engine, figures: &mut Figures<'_>) -> fmt::Result {
         "partition_requests_refused",
         help,
         rows.iter().map(|(labels, totals)| (labels.clone(), totals.refused)),
+    )?;
+    let help = "Requests that were refused because the throughput was used up";
+    figures.counters(
+        "partition_requests_throttled",
+        help,
+        rows.iter().map(|(labels, totals)| (labels.clone(), totals.throttled)),
     )?;
     let help = "Requests that were refused because they found damaged data";
     figures.counters(

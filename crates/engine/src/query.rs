@@ -5,12 +5,11 @@
 use crate::authorisation::{Principal, QueryPass};
 use crate::catalog::Container;
 use crate::continuation::{self, Continuation, Opened};
-use crate::engine::Engine;
+use crate::engine::{Engine, ThroughputMode};
 use crate::feed::{PAGE_BYTES_STOP, Scope, bounds};
 use crate::isolation::Size;
 use crate::ledger::refusal_charge;
 use crate::router::{Attempts, Routed};
-use crate::slot::PartitionSlot;
 use exec::{
     IndexUse, Page, PageRequest, ParsedProperty, Part, PartScope, PartSource, Program, QueryMetrics,
     QueryRow, Resume, rank,
@@ -63,6 +62,8 @@ impl Engine {
     /// Computes a page of a query.
     pub async fn query(&self, mut pass: QueryPass<'_>, request: &QueryRequest) -> Result<QueryPage, Fault> {
         let container = pass.container;
+        self.admit_query(&pass)?;
+        let addressed = pass.scope.range_id();
         let size = Size::of_text(request.text_bytes);
         let defined = Defined::of(container, self.options.document_link)?;
         let ready = self.prepared(&pass, request, size, &defined).await;
@@ -110,17 +111,31 @@ impl Engine {
         };
         let charge = self.record_query(container, &page.seen, &metrics);
         let token = |(ordinal, lsn)| SessionToken { ordinal, lsn };
+        let mut session = page.seen.into_iter().map(token).collect();
+        if let Some(ordinal) = addressed {
+            session = container.tokens_for_range(ordinal, session);
+        }
         Ok(QueryPage {
             rows: page.rows,
             continuation: page.resume.map(seal).transpose()?,
-            session: page.seen.into_iter().map(token).collect(),
+            session,
             charge,
             metrics,
         })
     }
 
-    /// Prices a page and records the share of each partition. The part of the price that no partition caused alone is
-    /// charged to the first one.
+    /// Refuses a query if the throughput of one of its partitions is used up.
+    fn admit_query(&self, pass: &QueryPass<'_>) -> Result<(), Fault> {
+        if self.options.throughput == ThroughputMode::Measure {
+            return Ok(());
+        }
+        let (hashes, _) = bounds(pass.container, &pass.scope)?;
+        let map = pass.container.map.load();
+        let mut slots = map.owners(&hashes);
+        Ok(slots.try_for_each(|slot| self.admit(slot, pass.principal.priority()))?)
+    }
+
+    /// Prices the work of each partition that was read, at least the price of an empty page, and records it.
     fn record_query(
         &self,
         container: &Container,
@@ -130,25 +145,22 @@ impl Engine {
         if let Some(path) = metrics.path {
             self.metrics.query_time(path, metrics.total_time);
         }
-        let charge = Work::Query { documents: metrics.documents_read, bytes: metrics.bytes_read }.price();
-        let base = Work::Query { documents: 0, bytes: 0 }.price();
-        let mut rest = charge;
-        let mut record = |ordinal, part: Charge| {
-            let part = part.min(rest);
-            if let Some(slot) = container.map.by_ordinal(ordinal) {
-                slot.ledger.add(part);
+        let mut total = Charge::NONE;
+        let mut record = |ordinal, documents, bytes| {
+            let charge = Work::Query { documents, bytes }.price();
+            if let Some(slot) = container.map.load().by_ordinal(ordinal) {
+                slot.ledger.add(charge);
             }
-            rest = rest.less(part);
+            total += charge;
         };
-        let first = seen.first().map(|(ordinal, _)| *ordinal);
-        for work in metrics.partitions.iter().filter(|work| Some(work.ordinal) != first) {
-            let priced = Work::Query { documents: work.documents, bytes: work.bytes }.price();
-            record(work.ordinal, priced.less(base));
+        for work in &metrics.partitions {
+            record(work.ordinal, work.documents, work.bytes);
         }
-        if let Some(first) = first {
-            record(first, charge);
+        let is_recorded = |ordinal| metrics.partitions.iter().any(|work| work.ordinal == ordinal);
+        for (ordinal, _) in seen.iter().filter(|(ordinal, _)| !is_recorded(*ordinal)) {
+            record(*ordinal, 0, 0);
         }
-        charge
+        if total == Charge::NONE { Work::Query { documents: 0, bytes: 0 }.price() } else { total }
     }
 
     /// Prepares a query: here, or if that takes long, separately from other requests.
@@ -317,12 +329,11 @@ impl Engine {
             Scope::Key(key) => container.definition().partition_key.is_complete(key),
             Scope::Container | Scope::Range(..) | Scope::Hashes(_) => false,
         };
-        let map = self.newest_map(container)?;
-        let count = if keys.is_none() { map.entries.len() } else { 1 };
-        let (mut slots, mut scopes) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        for slot in map.owners(&hashes) {
+        let routed = self.owners_of(container, &hashes, query_scope.session).await?;
+        let mut parts = Vec::with_capacity(routed.len());
+        for Routed { partition, slot } in routed {
             let owned = slot.keys(container.number());
-            let scope = match &keys {
+            let (keys, scope) = match &keys {
                 None => (owned.clone(), PartScope::Whole),
                 Some(keys) if is_logical => {
                     (keys.clone(), PartScope::Logical(keyspace::logical_key(&keys.start)))
@@ -336,25 +347,17 @@ impl Engine {
                     (keys, if is_whole { PartScope::Whole } else { part() })
                 }
             };
-            slots.push(Arc::clone(slot));
-            scopes.push(scope);
+            let ancestors = slot.ancestors.iter().map(|ancestor| ancestor.ordinal).collect();
+            parts.push(Part { source: PartSource::Live(partition), keys, scope, ancestors });
         }
-        let routed = self.routed_all(container, &slots, query_scope.session).await?;
-        let parts = routed.into_iter().zip(scopes).zip(&slots);
-        let part = |((routed, (keys, scope)), slot): ((Routed, _), &Arc<PartitionSlot>)| Part {
-            source: PartSource::Live(routed.partition),
-            keys,
-            scope,
-            ancestors: slot.parents.clone(),
-        };
-        Ok(parts.map(part).collect())
+        Ok(parts)
     }
 }
 
 /// Records a refused query for the first partition of its scope.
 fn record_refused(pass: &QueryPass<'_>, fault: &Fault) {
     let Ok((hashes, _)) = bounds(pass.container, &pass.scope) else { return };
-    if let Some(slot) = pass.container.map.owners(&hashes).next() {
+    if let Some(slot) = pass.container.map.load().owners(&hashes).next() {
         slot.ledger.refuse(fault, refusal_charge(fault));
     }
 }

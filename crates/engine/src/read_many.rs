@@ -9,7 +9,9 @@ use crate::ledger::refusal_charge;
 use crate::router::Attempts;
 use crate::slot::PartitionSlot;
 use model::limits::BATCH_ANSWER_BYTES_MAX;
-use model::{Charge, Fault, LimitFault, MissingFault, PartitionOrdinal, RequestFault, SessionToken, Work};
+use model::{
+    Charge, Fault, LimitFault, MissingFault, PartitionOrdinal, Priority, RequestFault, SessionToken, Work,
+};
 use partition::PhysicalPartition;
 use plan::{Condition, LogicalKey, Outcome, StoredDocument, Target};
 use std::collections::BTreeMap;
@@ -35,6 +37,7 @@ struct ReadManyRequest<'a> {
     container: &'a Container,
     addresses: Vec<(LogicalKey, Target)>,
     session: &'a [SessionToken],
+    priority: Priority,
     bytes: AtomicUsize,
 }
 
@@ -63,7 +66,7 @@ impl Engine {
         pass: DocumentsPass<'_>,
         session: &[SessionToken],
     ) -> Result<ManyDocuments, Fault> {
-        let DocumentsPass { container, addresses } = pass;
+        let DocumentsPass { container, addresses, priority } = pass;
         if addresses.len() > READ_MANY_MAX {
             return Err(LimitFault::TooManyOperations { given: addresses.len(), limit: READ_MANY_MAX }.into());
         }
@@ -75,10 +78,10 @@ impl Engine {
             session: Vec::new(),
             charge: Charge::NONE,
         };
-        let request = ReadManyRequest { container, addresses, session, bytes: AtomicUsize::new(0) };
+        let request = ReadManyRequest { container, addresses, session, priority, bytes: AtomicUsize::new(0) };
         let mut attempts = Attempts::default();
         while !waiting.is_empty() {
-            let groups = self.grouped(&request, &waiting, &attempts)?;
+            let groups = self.grouped(&request, &waiting)?;
             let reading = groups.iter().map(|(slot, group)| self.read_group(&request, slot, group)).collect();
             let results: Vec<Result<PartitionDocuments, Failed>> = join_all(reading).await;
             waiting.clear();
@@ -92,9 +95,13 @@ impl Engine {
                     }
                 }
             }
-            let partitions: Vec<_> = failures.iter().filter_map(|failed| failed.partition.clone()).collect();
+            let map = &request.container.map;
+            let has_stopped = failures.iter().any(|failed| {
+                let ended = failed.partition.as_ref().is_some_and(|partition| partition.has_ended());
+                ended || map.has_replaced(&failed.slot)
+            });
             let Some(Failed { fault, slot, .. }) = failures.into_iter().next() else { break };
-            if !attempts.again(partitions.iter()) {
+            if !attempts.again_if(has_stopped) {
                 slot.ledger.refuse(&fault, refusal_charge(&fault));
                 return Err(fault);
             }
@@ -109,12 +116,8 @@ impl Engine {
         &self,
         request: &ReadManyRequest<'_>,
         waiting: &[usize],
-        attempts: &Attempts,
     ) -> Result<Vec<PartitionGroup>, Fault> {
-        let map = match attempts.is_first() {
-            true => Arc::clone(&request.container.map),
-            false => self.newest_map(request.container)?,
-        };
+        let map = request.container.map.load();
         let mut groups: BTreeMap<PartitionOrdinal, PartitionGroup> = BTreeMap::new();
         for index in waiting {
             let (key, _) = &request.addresses[*index];
@@ -133,6 +136,7 @@ impl Engine {
         group: &[usize],
     ) -> Result<PartitionDocuments, Failed> {
         let unrouted = |fault| Failed { fault, slot: Arc::clone(slot), partition: None };
+        self.admit(slot, request.priority).map_err(|fault| unrouted(fault.into()))?;
         let routed = self.routed(request.container, slot).await.map_err(unrouted)?;
         routed.check_session(request.session).map_err(unrouted)?;
         let failed = |fault| {

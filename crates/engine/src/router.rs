@@ -1,24 +1,24 @@
 //! From a key to the partition that owns it, and to the answer of that partition. Only this file knows where partitions
 //! are.
 //!
-//! A partition may stop between being found and being called: it was idle and closed, its writer panicked, or its range
-//! moved. Then the request is routed again by the newest map of the container, a limited number of times. A write is
+//! A partition may stop between being found and being called: it was idle and closed, its writer panicked, or it was
+//! split. Then the request is routed again by the newest map of the container, a limited number of times. A write is
 //! repeated only if the partition returned it; a write whose outcome is unknown is never repeated.
 
 use crate::authorisation::CatalogPass;
-use crate::catalog::{Container, PartitionMap, PartitionUsage};
+use crate::catalog::{Container, PartitionUsage};
 use crate::documents::RefusedDocument;
 use crate::engine::Engine;
 use crate::join::join_all;
 use crate::ledger::{Ledger, refusal_charge};
 use crate::slot::PartitionSlot;
-use kv::{Health, Store};
+use kv::{Health, KeyRange, Store};
 use model::{
-    Charge, EffectiveKey, Fault, Lsn, MissingFault, PartitionKey, RequestFault, SessionToken, StorageFault,
-    Work,
+    Charge, EffectiveKey, EffectiveRange, Fault, LimitFault, Lsn, MissingFault, PartitionKey, Priority,
+    RequestFault, SessionToken, StorageFault, Work,
 };
 use partition::index::IndexFinding;
-use partition::{PhysicalPartition, RecordPage, RecordScan, Unexecuted};
+use partition::{PhysicalPartition, RecordPage, RecordScan, Unexecuted, keyspace};
 use plan::{Condition, DocumentOperation, LogicalKey, Outcome, Returned, StepFault, Target, Transaction};
 use std::sync::Arc;
 
@@ -34,9 +34,9 @@ pub(crate) struct Routed {
 
 impl Routed {
     /// Refuses a client that has seen a later state than the partition has. Tokens of the partitions from which it was
-    /// split count too, since it continues their LSNs.
+    /// split are satisfied: it starts after their last LSN, and a later LSN of such a token is that of a sibling.
     pub(crate) fn check_session(&self, session: &[SessionToken]) -> Result<(), Fault> {
-        let seen = session.iter().filter(|token| self.slot.descends_from(token.ordinal));
+        let seen = session.iter().filter(|token| self.slot.ordinal == token.ordinal);
         match seen.map(|token| token.lsn).max() {
             Some(lsn) if lsn > self.partition.lsn() => Err(MissingFault::Session.into()),
             Some(_) | None => Ok(()),
@@ -68,10 +68,18 @@ pub(crate) struct PricedOutcomes {
 }
 
 impl PricedOutcomes {
-    fn priced(executed: partition::Executed, ledger: &Ledger) -> PricedOutcomes {
+    fn priced(
+        executed: partition::Executed,
+        ledger: &Ledger,
+        sampled: Option<PartitionKey>,
+    ) -> PricedOutcomes {
         let price = |(outcome, work): (Outcome, Work)| (outcome, work.price());
         let outcomes: Vec<_> = executed.outcomes.into_iter().map(price).collect();
-        ledger.add(outcomes.iter().map(|(_, charge)| *charge).sum());
+        let charge = outcomes.iter().map(|(_, charge)| *charge).sum();
+        ledger.add(charge);
+        if charge != Charge::NONE {
+            ledger.count_key(sampled, charge);
+        }
         PricedOutcomes { outcomes, lsn: executed.lsn }
     }
 }
@@ -99,16 +107,17 @@ impl Attempts {
         &mut self,
         mut partitions: impl Iterator<Item = &'a Arc<PhysicalPartition>>,
     ) -> bool {
+        self.again_if(partitions.any(|partition| partition.has_ended()))
+    }
+
+    /// Whether a refused request is routed again: only if a partition `has_stopped` or was split.
+    pub(crate) fn again_if(&mut self, has_stopped: bool) -> bool {
         self.made += 1;
-        self.made < ROUTES_MAX && partitions.any(|partition| partition.has_ended())
+        self.made < ROUTES_MAX && has_stopped
     }
 
     fn again_at(&mut self, routed: &Routed) -> bool {
         self.again(std::iter::once(&routed.partition))
-    }
-
-    pub(crate) fn is_first(&self) -> bool {
-        self.made == 0
     }
 }
 
@@ -128,6 +137,21 @@ impl Engine {
         Ok(LogicalKey { partition_key: key, effective })
     }
 
+    /// Refuses a request on the partition of `key` if its throughput is used up.
+    pub(crate) fn admit_at(
+        &self,
+        container: &Container,
+        key: &EffectiveKey,
+        priority: Priority,
+    ) -> Result<(), LimitFault> {
+        container.map.load().owner(key).map_or(Ok(()), |slot| self.admit(slot, priority))
+    }
+
+    /// Refuses a request if the throughput of a partition is used up.
+    pub(crate) fn admit(&self, slot: &PartitionSlot, priority: Priority) -> Result<(), LimitFault> {
+        slot.ledger.admit(priority, || self.ambient.monotonic())
+    }
+
     pub(crate) async fn read_at(
         &self,
         container: &Container,
@@ -138,7 +162,7 @@ impl Engine {
     ) -> Result<(Outcome, Charge, SessionToken), RefusedDocument> {
         let mut attempts = Attempts::default();
         loop {
-            let routed = self.owner(container, &key.effective, &attempts).await?;
+            let routed = self.owner_of(container, &key.effective).await?;
             routed.check_session(session)?;
             match routed.partition.read(key, target, condition).await {
                 Err(_) if attempts.again_at(&routed) => {}
@@ -147,7 +171,11 @@ impl Engine {
                     return Err(routed.refused(fault));
                 }
                 Ok((outcome, work, lsn)) => {
-                    return Ok((outcome, routed.slot.ledger.record(work), routed.session_token(lsn)));
+                    let ledger = &routed.slot.ledger;
+                    let sampled = ledger.sampled(&key.partition_key);
+                    let charge = ledger.record(work);
+                    ledger.count_key(sampled, charge);
+                    return Ok((outcome, charge, routed.session_token(lsn)));
                 }
             }
         }
@@ -164,10 +192,12 @@ impl Engine {
         let mut attempts = Attempts::default();
         let mut transaction = Transaction { key, operations, returned };
         loop {
-            let routed = self.owner(container, &transaction.key.effective, &attempts).await?;
+            let routed = self.owner_of(container, &transaction.key.effective).await?;
+            let sampled = routed.slot.ledger.sampled(&transaction.key.partition_key);
             match routed.partition.try_execute(transaction).await {
                 Ok(executed) => {
-                    return Ok((Ok(PricedOutcomes::priced(executed, &routed.slot.ledger)), routed));
+                    let priced = PricedOutcomes::priced(executed, &routed.slot.ledger, sampled);
+                    return Ok((Ok(priced), routed));
                 }
                 Err(Unexecuted::Refused(refusal)) => {
                     let StepFault { index, fault, work } = *refusal;
@@ -183,58 +213,72 @@ impl Engine {
         }
     }
 
-    /// Reads a page of documents of one partition; `place` is a key that it owns.
+    /// Reads a page of documents from the start of a range, of the partition that owns it. Returns the keys that were
+    /// read, which may be fewer than those of `scan`.
     pub(crate) async fn page_at(
         &self,
         container: &Container,
-        place: &EffectiveKey,
         session: &[SessionToken],
         scan: &RecordScan,
-    ) -> Result<(RecordPage, Routed), Fault> {
+    ) -> Result<(RecordPage, Routed, KeyRange), Fault> {
         let mut attempts = Attempts::default();
+        let place = keyspace::hashes_of(&scan.range).min;
         loop {
-            let routed = self.owner(container, place, &attempts).await?;
+            let routed = self.owner_of(container, &place).await?;
             routed.check_session(session)?;
-            match routed.partition.page(scan).await {
+            let owned = routed.slot.keys(container.number());
+            let Some(range) = scan.range.intersection(owned) else {
+                return Err(Fault::Internal("a partition does not own its keys".to_owned()));
+            };
+            let scan = RecordScan { range, ..scan.clone() };
+            match routed.partition.page(&scan).await {
                 Err(_) if attempts.again_at(&routed) => {}
-                page => return page.map(|page| (page, routed)),
+                page => return page.map(|page| (page, routed, scan.range)),
             }
         }
     }
 
-    /// The open partition that owns `key`.
+    /// The open partition that owns `key`, by the newest map.
     pub(crate) async fn owner_of(&self, container: &Container, key: &EffectiveKey) -> Result<Routed, Fault> {
-        self.owner(container, key, &Attempts::default()).await
-    }
-
-    async fn owner(
-        &self,
-        container: &Container,
-        key: &EffectiveKey,
-        attempts: &Attempts,
-    ) -> Result<Routed, Fault> {
         let gap = || Fault::Internal("the partition map has a gap".to_owned());
-        if attempts.is_first() {
-            return self.routed(container, container.map.owner(key).ok_or_else(gap)?).await;
+        for _ in 0..ROUTES_MAX {
+            let slot = container.map.load().owner(key).cloned().ok_or_else(gap)?;
+            match self.routed(container, &slot).await {
+                Err(_) if container.map.has_replaced(&slot) => {}
+                routed => return routed,
+            }
         }
-        let map = self.newest_map(container)?;
-        self.routed(container, map.owner(key).ok_or_else(gap)?).await
+        Err(stopped())
     }
 
-    /// The current map of a container in the catalog.
-    pub(crate) fn newest_map(&self, container: &Container) -> Result<Arc<PartitionMap>, Fault> {
-        let newest = self.catalog.state().container(container.number());
-        newest.map(|newest| Arc::clone(&newest.map)).ok_or_else(|| MissingFault::Owner.into())
-    }
-
-    /// The partitions of `slots`, each checked against the session. Closed ones are opened concurrently.
-    pub(crate) async fn routed_all(
+    /// The partitions that own a part of `hashes` by the newest map, in their order, each checked against the session.
+    /// Closed ones are opened concurrently. Queries, feeds and jobs find their partitions with this function.
+    pub(crate) async fn owners_of(
         &self,
         container: &Container,
-        slots: &[Arc<PartitionSlot>],
+        hashes: &EffectiveRange,
         session: &[SessionToken],
     ) -> Result<Vec<Routed>, Fault> {
         self.catalog.resolve_unknown_change(&self.store).await?;
+        for _ in 0..ROUTES_MAX {
+            let slots: Vec<_> = container.map.load().owners(hashes).cloned().collect();
+            match self.routed_all(container, &slots).await {
+                Err(_) if slots.iter().any(|slot| container.map.has_replaced(slot)) => {}
+                Err(fault) => return Err(fault),
+                Ok(routed) => {
+                    routed.iter().try_for_each(|routed| routed.check_session(session))?;
+                    return Ok(routed);
+                }
+            }
+        }
+        Err(stopped())
+    }
+
+    async fn routed_all(
+        &self,
+        container: &Container,
+        slots: &[Arc<PartitionSlot>],
+    ) -> Result<Vec<Routed>, Fault> {
         if container.map.is_retired() {
             return Err(MissingFault::Owner.into());
         }
@@ -243,17 +287,16 @@ impl Engine {
             let Some(partition) = slot.used(&self.slots) else { break };
             routed.push(Routed { partition, slot: Arc::clone(slot) });
         }
-        if routed.len() < slots.len() {
-            let routing = slots.iter().map(|slot| self.routed(container, slot)).collect();
-            routed = join_all(routing).await.into_iter().collect::<Result<_, _>>()?;
+        if routed.len() == slots.len() {
+            return Ok(routed);
         }
-        routed.iter().try_for_each(|routed| routed.check_session(session))?;
-        Ok(routed)
+        let routing = slots.iter().map(|slot| self.routed(container, slot)).collect();
+        join_all(routing).await.into_iter().collect()
     }
 
     /// All partitions of a container, open.
-    async fn routed_everywhere(&self, container: &Container) -> Result<Vec<Routed>, Fault> {
-        self.routed_all(container, &container.map.entries, &[]).await
+    pub(crate) async fn routed_everywhere(&self, container: &Container) -> Result<Vec<Routed>, Fault> {
+        self.owners_of(container, &EffectiveRange::full(), &[]).await
     }
 
     pub(crate) async fn routed(

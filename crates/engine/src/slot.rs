@@ -9,12 +9,15 @@
 //! At most one writer of a partition exists at a time. Opening runs in a separate task: a client that goes away does
 //! not interrupt it. Sealing waits for an opening in progress, so no writer exists or is started afterwards.
 
+use crate::catalog::CatalogStamp;
 use crate::ledger::Ledger;
 use arc_swap::ArcSwapOption;
 use kv::KeyRange;
 use model::{ContainerNumber, EffectiveRange, Fault, MissingFault, PartitionOrdinal, StorageFault};
-use partition::keyspace::{self, PartitionId};
-use partition::{Carryover, CurrentShape, IdleClose, PartitionEnvironment, PartitionSpec, PhysicalPartition};
+use partition::keyspace;
+use partition::{
+    Ancestor, Carryover, CurrentShape, IdleClose, PartitionEnvironment, PartitionSpec, PhysicalPartition,
+};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::runtime::Handle;
@@ -24,6 +27,8 @@ use tokio::sync::{Notify, Semaphore};
 const OPENING_MAX: usize = 64;
 /// Partitions that are closed concurrently. All their heads fit into a few group commits.
 pub(crate) const CLOSING_MAX: usize = 512;
+/// A partition that could not be divided is tried again when it has grown by this part.
+const INDIVISIBLE_PART: u64 = 8;
 /// Maximum number of times that a request waits for an opening.
 const OPEN_ATTEMPTS_MAX: usize = 3;
 
@@ -32,7 +37,10 @@ const OPEN_ATTEMPTS_MAX: usize = 3;
 pub(crate) struct PartitionSlot {
     pub(crate) ordinal: PartitionOrdinal,
     pub(crate) range: EffectiveRange,
-    pub(crate) parents: Vec<PartitionOrdinal>,
+    /// The partitions from which it was split, oldest first.
+    pub(crate) ancestors: Vec<Ancestor>,
+    /// When it came into being.
+    pub(crate) since: CatalogStamp,
     /// Charges of the requests on it.
     pub(crate) ledger: Ledger,
     /// The keys of its records, computed once.
@@ -47,6 +55,74 @@ pub(crate) struct PartitionSlot {
     used_at: AtomicU64,
     /// The round of housekeeping in which its log was last trimmed.
     trimmed_in: AtomicU64,
+    /// Progress of a split or of the separation after one.
+    pub(crate) division: Division,
+}
+
+/// How far a partition is divided from others: its own split, and its separation from the partitions that it was split
+/// from.
+#[derive(Debug, Default)]
+pub(crate) struct Division {
+    is_splitting: AtomicBool,
+    /// No split is tried before this round of housekeeping.
+    split_after: AtomicU64,
+    /// The bytes with which the partition could not be divided.
+    indivisible_bytes: AtomicU64,
+    /// The round of housekeeping in which it was last separated from its ancestors.
+    separated_in: AtomicU64,
+    /// The ancestors whose rows it still needs, if that is known.
+    needs: Mutex<Option<Vec<PartitionOrdinal>>>,
+}
+
+impl Division {
+    /// Whether the partition is being split.
+    pub(crate) fn is_splitting(&self) -> bool {
+        self.is_splitting.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_splitting(&self, is_splitting: bool) {
+        self.is_splitting.store(is_splitting, Ordering::Relaxed);
+    }
+
+    /// Whether a split may be tried in this round.
+    pub(crate) fn may_split(&self, round: u64) -> bool {
+        self.split_after.load(Ordering::Relaxed) <= round
+    }
+
+    /// No split is tried before this round.
+    pub(crate) fn pause_until(&self, round: u64) {
+        self.split_after.store(round, Ordering::Relaxed);
+    }
+
+    /// The partition has one logical partition with this many bytes and cannot be divided by documents.
+    pub(crate) fn set_indivisible(&self, bytes: u64) {
+        self.indivisible_bytes.store(bytes.max(1), Ordering::Relaxed);
+    }
+
+    /// Whether the partition could not be divided with about as many bytes.
+    pub(crate) fn is_indivisible(&self, bytes: u64) -> bool {
+        let known = self.indivisible_bytes.load(Ordering::Relaxed);
+        known != 0 && bytes <= known.saturating_add(known / INDIVISIBLE_PART)
+    }
+
+    /// The round in which the partition was last separated from its ancestors; 0 if it was not.
+    pub(crate) fn separated_in(&self) -> u64 {
+        self.separated_in.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn separation_begins(&self, round: u64) {
+        self.separated_in.store(round, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_needs(&self, needs: Vec<PartitionOrdinal>) {
+        *self.needs.lock().unwrap_or_else(PoisonError::into_inner) = Some(needs);
+    }
+
+    /// Whether the partition may need rows of an ancestor.
+    pub(crate) fn may_need(&self, ancestor: PartitionOrdinal) -> bool {
+        let needs = self.needs.lock().unwrap_or_else(PoisonError::into_inner);
+        needs.as_ref().is_none_or(|needs| needs.contains(&ancestor))
+    }
 }
 
 /// Whether a partition is open; the head of this file shows the transitions.
@@ -144,7 +220,7 @@ impl Slots {
 /// A partition to be opened, and the definition to use.
 #[derive(Clone, Debug)]
 pub(crate) struct Opening {
-    pub(crate) id: PartitionId,
+    pub(crate) spec: PartitionSpec,
     pub(crate) shape: Arc<CurrentShape>,
 }
 
@@ -152,12 +228,14 @@ impl PartitionSlot {
     pub(crate) fn new(
         ordinal: PartitionOrdinal,
         range: EffectiveRange,
-        parents: Vec<PartitionOrdinal>,
+        ancestors: Vec<Ancestor>,
+        since: CatalogStamp,
     ) -> PartitionSlot {
         PartitionSlot {
             ordinal,
             range,
-            parents,
+            ancestors,
+            since,
             ledger: Ledger::default(),
             keys: OnceLock::new(),
             open: ArcSwapOption::empty(),
@@ -166,6 +244,7 @@ impl PartitionSlot {
             generation: AtomicU64::new(0),
             used_at: AtomicU64::new(0),
             trimmed_in: AtomicU64::new(0),
+            division: Division::default(),
         }
     }
 
@@ -174,9 +253,10 @@ impl PartitionSlot {
         self.keys.get_or_init(|| keyspace::effective_range(container, &self.range))
     }
 
-    /// Whether a token of this partition, or of one from which it was split, counts here.
-    pub(crate) fn descends_from(&self, ordinal: PartitionOrdinal) -> bool {
-        self.ordinal == ordinal || self.parents.contains(&ordinal)
+    /// Sets what the first opening of a new partition takes over from its parent.
+    pub(crate) fn inherit(&self, carryover: Carryover) {
+        // A slot that was opened before has its own.
+        let _ = self.carryover.set(Arc::new(carryover));
     }
 
     /// The partition if it is open.
@@ -189,6 +269,7 @@ impl PartitionSlot {
         let now = slots.clock.load(Ordering::Relaxed);
         if self.used_at.load(Ordering::Relaxed) != now {
             self.used_at.store(now, Ordering::Relaxed);
+            self.ledger.begin_second(now);
         }
         self.current()
     }
@@ -371,9 +452,9 @@ impl PartitionOpening {
         let carryover = self
             .slot
             .carryover
-            .get_or_init(|| Arc::new(Carryover::new(opening.id, Arc::clone(&environment.ambient))));
-        let spec = PartitionSpec { id: opening.id, range: self.slot.range.clone() };
-        PhysicalPartition::open_after(environment, spec, opening.shape, Arc::clone(carryover)).await
+            .get_or_init(|| Arc::new(Carryover::new(opening.spec.id, Arc::clone(&environment.ambient))));
+        let Opening { spec, shape } = opening;
+        PhysicalPartition::open_after(environment, spec, shape, Arc::clone(carryover)).await
     }
 }
 
@@ -403,17 +484,4 @@ impl Drop for PartitionOpening {
 
 fn stopped() -> Fault {
     StorageFault::Unavailable { cause: "the partition has stopped".to_owned() }.into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_partition_answers_for_those_it_came_from() {
-        let parents = vec![PartitionOrdinal(0), PartitionOrdinal(2)];
-        let slot = PartitionSlot::new(PartitionOrdinal(5), EffectiveRange::full(), parents);
-        let descends = [0, 1, 2, 5].map(|ordinal| slot.descends_from(PartitionOrdinal(ordinal)));
-        assert_eq!(descends, [true, false, true, true]);
-    }
 }

@@ -6,7 +6,6 @@ use crate::catalog::{CatalogState, Container};
 use kv::{Durability, Store, View};
 use model::{Ambient, ContainerNumber, Fault};
 use partition::index::{ComputedReader, IndexFinding, IndexMemory, IndexOptions};
-use partition::keyspace::PartitionId;
 use partition::{
     AuditScope, ExpiryRule, Finding, PartitionEnvironment, PartitionMetrics, PartitionSpec,
     PhysicalPartition, RecordCache, audit, read_fault, stray_containers,
@@ -145,11 +144,5 @@ async fn verify_index(
 }
 
 fn partitions(container: &Container) -> Vec<PartitionSpec> {
-    let entries = container.map.entries.iter();
-    entries
-        .map(|entry| PartitionSpec {
-            id: PartitionId { container: container.number(), ordinal: entry.ordinal },
-            range: entry.range.clone(),
-        })
-        .collect()
+    container.map.load().entries.iter().map(|slot| container.spec(slot)).collect()
 }

@@ -51,7 +51,8 @@ impl KeyRange {
         (!range.is_empty()).then_some(range)
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether it contains no key.
+    pub fn is_empty(&self) -> bool {
         self.end.as_ref().is_some_and(|end| *end <= self.start)
     }
 }

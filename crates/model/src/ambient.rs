@@ -3,6 +3,7 @@
 //! They are passed in from the top, so that a simulation with the same seed replays the same run.
 
 use crate::Ticks;
+use std::time::Duration;
 
 /// Source of time and randomness.
 pub trait Ambient: Send + Sync + std::fmt::Debug {
@@ -15,6 +16,11 @@ pub trait Ambient: Send + Sync + std::fmt::Debug {
     /// The current time at the finest known resolution.
     fn now_ticks(&self) -> Ticks {
         Ticks::from_ms(self.now_ms())
+    }
+
+    /// Time since some moment in the past, which a running server's clock never takes back; for rates, not for dates.
+    fn monotonic(&self) -> Duration {
+        Duration::from_millis(self.now_ms())
     }
 
     /// Whole seconds since 1970-01-01 UTC.

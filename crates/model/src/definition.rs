@@ -252,7 +252,7 @@ mod tests {
         let mut old = draft();
         old.policies.vectors = vectors("/v", 3);
         let old = old.checked().unwrap();
-        let changes: [(&str, Alter); 6] = [
+        let changes: [(&str, Alter); 8] = [
             ("id", |draft| draft.id = "d".to_owned()),
             ("partitionKey", |draft| draft.partition_key = key("/other")),
             ("uniqueKeyPolicy", |draft| draft.unique_keys = UniqueKeyPolicy::default()),
@@ -260,6 +260,10 @@ mod tests {
                 draft.policies.conflicts = ConflictResolution::Custom(String::new());
             }),
             ("vectorEmbeddingPolicy", |draft| draft.policies.vectors = vectors("/v", 4)),
+            ("vectorEmbeddingPolicy", |draft| draft.policies.vectors = None),
+            ("vectorEmbeddingPolicy", |draft| {
+                draft.policies.vectors = Some(VectorEmbeddingPolicy { embeddings: Vec::new() });
+            }),
             ("clientEncryptionPolicy", |draft| {
                 draft.policies.encryption = Some(ClientEncryptionPolicy { paths: Vec::new(), version: 1 });
             }),

@@ -168,6 +168,45 @@ impl PartitionKeyDefinition {
         (0..count).map(|index| EffectiveRange { min: boundary(index), max: boundary(index + 1) }).collect()
     }
 
+    /// The point that divides the hashes of `range` evenly; `None` if it is too narrow.
+    pub fn middle(&self, range: &EffectiveRange) -> Option<EffectiveKey> {
+        let (first, end) = (self.hash_at(&range.min), self.hash_at(&range.max));
+        let middle = first + end.checked_sub(first)? / 2;
+        let key = match self.kind() {
+            PartitionKeyKind::HashV1 => {
+                let mut bytes = Vec::with_capacity(10);
+                // A hash of this kind has 32 bits, so the conversion is exact.
+                push_number_v1(u64::try_from(middle).ok()? as f64, &mut bytes);
+                EffectiveKey(bytes)
+            }
+            PartitionKeyKind::HashV2 | PartitionKeyKind::MultiHash => {
+                EffectiveKey(middle.to_be_bytes().to_vec())
+            }
+        };
+        (range.min < key && key < range.max).then_some(key)
+    }
+
+    /// The number of hashes in `range`; bounds between two hashes are rounded down.
+    pub fn hash_count(&self, range: &EffectiveRange) -> u128 {
+        self.hash_at(&range.max).saturating_sub(self.hash_at(&range.min))
+    }
+
+    /// The hash at which a bound of a range lies, as a number.
+    fn hash_at(&self, bound: &EffectiveKey) -> u128 {
+        match self.kind() {
+            PartitionKeyKind::HashV1 if *bound == EffectiveKey::max() => u128::from(HASH_COUNT_V1),
+            // Hashes are whole numbers below 2^32.
+            #[allow(clippy::cast_possible_truncation)] // a whole number of 32 bits
+            PartitionKeyKind::HashV1 => number_v1(&bound.0).map_or(0, |hash| hash as u128),
+            PartitionKeyKind::HashV2 | PartitionKeyKind::MultiHash => {
+                let mut bytes = [0; 16];
+                let length = bound.0.len().min(16);
+                bytes[..length].copy_from_slice(&bound.0[..length]);
+                u128::from_be_bytes(bytes).min(HASH_MAX_V2)
+            }
+        }
+    }
+
     /// The lower boundary of range `index` of `count`.
     fn boundary(&self, index: u32, count: u32) -> EffectiveKey {
         match self.kind() {
@@ -305,6 +344,24 @@ fn push_number_v1(number: f64, bytes: &mut Vec<u8>) {
         }
         bytes.push(top | 1);
     }
+}
+
+/// The number at the start of bytes that [`push_number_v1`] has written.
+fn number_v1(bytes: &[u8]) -> Option<f64> {
+    const SIGN: u64 = 1 << 63;
+    let [tag::NUMBER, top, rest @ ..] = bytes else { return None };
+    let mut ordered = u64::from(*top) << 56;
+    let mut shift = 56_u32;
+    for byte in rest {
+        let group = u64::from(byte >> 1);
+        ordered |= if shift >= 7 { group << (shift - 7) } else { group >> (7 - shift) };
+        shift = shift.saturating_sub(7);
+        if byte & 1 == 0 {
+            break;
+        }
+    }
+    let bits = if ordered & SIGN == 0 { ordered.wrapping_neg() } else { ordered ^ SIGN };
+    Some(f64::from_bits(bits))
 }
 
 /// The value of a hex digit of either case.
@@ -454,6 +511,38 @@ mod tests {
         let fifths = [full("0", "C", "C"), full("1", "9", "8"), full("2", "6", "4"), full("3", "3", "0")];
         check_boundaries(&v2(), 5, &fifths);
         check_boundaries(&v1(), 2, &["05C1E0".to_owned()]);
+    }
+
+    #[test]
+    fn a_range_is_halved_as_the_whole_space_is() {
+        for definition in [v1(), v2(), multi()] {
+            let halves = definition.initial_ranges(2);
+            assert_eq!(definition.middle(&EffectiveRange::full()).as_ref(), Some(&halves[1].min));
+            let full = definition.hash_count(&EffectiveRange::full());
+            assert!(halves.iter().all(|half| definition.hash_count(half).abs_diff(full / 2) <= 1));
+            // Halving again and again ends, and every half is inside its range.
+            let mut range = EffectiveRange::full();
+            let mut count = 0;
+            while let Some(middle) = definition.middle(&range) {
+                assert!(range.contains(&middle) && middle > range.min);
+                range.min = middle;
+                count += 1;
+            }
+            assert!((31..=127).contains(&count), "{count}");
+        }
+    }
+
+    #[test]
+    fn a_number_of_the_first_hash_is_read_back() {
+        for number in [0.0, 1.0, 2.0, 5.5, 4_294_967_295.0, 2_147_483_648.0, 1e308, -1.0, -0.5] {
+            let mut bytes = Vec::new();
+            push_number_v1(number, &mut bytes);
+            assert_eq!(number_v1(&bytes), Some(number));
+            bytes.extend_from_slice(&[8, 99, 0]);
+            assert_eq!(number_v1(&bytes), Some(number), "what follows does not count");
+        }
+        assert_eq!(number_v1(&[]), None);
+        assert_eq!(number_v1(&[8, 1]), None);
     }
 
     #[test]

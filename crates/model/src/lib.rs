@@ -16,6 +16,7 @@ mod murmur;
 mod opaque;
 mod partition_key;
 pub mod policy;
+mod priority;
 mod resource;
 mod rid;
 mod session;
@@ -33,7 +34,7 @@ pub use definition::{
 pub use effective::{EffectiveKey, EffectiveRange};
 pub use encoding::{DecodeFault, Decoder, Encoder};
 pub use fault::{
-    AccessFault, BearerFault, ChangeFeedFault, ComputedRule, ConflictFault, ContinuationFault,
+    AccessFault, BearerFault, ChangeFeedFault, ComputedRule, ConflictFault, ContinuationFault, DataAction,
     DefinitionList, DefinitionNumber, DefinitionPart, DefinitionRule, EncryptionRule, EvaluationFault, Fault,
     IndexRule, LimitFault, MissingFault, NameRule, PolicyPathError, PreconditionFault, PropertyRule,
     QueryFault, RequestFault, ScopeName, StorageFault, ThroughputRule, UserFunctionFault,
@@ -45,6 +46,7 @@ pub use ids::{
 pub use opaque::{Opaque, OpaqueMembers};
 pub use partition_key::{KeyComponent, PartitionKey, PartitionKeyDefinition, PartitionKeyKind};
 pub use policy::{DefaultTtl, UniqueKey, UniqueKeyPolicy};
+pub use priority::Priority;
 pub use resource::{
     ClientEncryptionKeyDefinition, LetterCase, PermissionDefinition, PermissionMode, ScriptDefinition,
     ScriptKind, TokenLife, TriggerOperation, TriggerTime,

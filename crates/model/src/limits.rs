@@ -21,7 +21,7 @@ pub const BATCH_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// Most bytes of the documents that one batch or bulk request returns.
 pub const BATCH_ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Most unique key constraints of a container.
-pub(crate) const UNIQUE_KEYS_MAX: usize = 10;
+pub const UNIQUE_KEYS_MAX: usize = 10;
 /// Most paths of one unique key constraint.
 pub(crate) const UNIQUE_KEY_PATHS_MAX: usize = 16;
 /// Most items of one page, whatever the client requests.

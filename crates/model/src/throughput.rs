@@ -12,6 +12,8 @@ pub enum Throughput {
     Autoscale {
         /// The maximum.
         max: u64,
+        /// By how many percent the maximum may grow with the storage; clients read it again, nothing follows from it.
+        increment_percent: u8,
     },
 }
 
@@ -30,10 +32,11 @@ impl Throughput {
         })
     }
 
-    /// An autoscale maximum within the published bounds.
+    /// An autoscale maximum within the published bounds, without increments.
     pub fn autoscale(max: u64) -> Result<Throughput, RequestFault> {
         let fits = (AUTOSCALE_MIN..=THROUGHPUT_MAX).contains(&max) && max.is_multiple_of(AUTOSCALE_MIN);
-        fits.then_some(Throughput::Autoscale { max }).ok_or(RequestFault::AutoscaleThroughput {
+        let autoscale = Throughput::Autoscale { max, increment_percent: 0 };
+        fits.then_some(autoscale).ok_or(RequestFault::AutoscaleThroughput {
             rate: max,
             min: AUTOSCALE_MIN,
             max: THROUGHPUT_MAX,
@@ -45,7 +48,7 @@ impl Throughput {
     pub fn max(self) -> u64 {
         match self {
             Throughput::Manual(rate) => rate,
-            Throughput::Autoscale { max } => max,
+            Throughput::Autoscale { max, .. } => max,
         }
     }
 }
@@ -106,9 +109,10 @@ impl ThroughputChange {
             }
             (ThroughputChange::MigrateToAutoscale, Manual(rate)) => {
                 let max = rate.next_multiple_of(AUTOSCALE_MIN);
-                Ok(Autoscale { max: max.max(floor.of(Autoscale { max })) })
+                let least = floor.of(Autoscale { max, increment_percent: 0 });
+                Ok(Autoscale { max: max.max(least), increment_percent: 0 })
             }
-            (ThroughputChange::MigrateToManual, Autoscale { max }) => {
+            (ThroughputChange::MigrateToManual, Autoscale { max, .. }) => {
                 Ok(Manual(max.max(floor.of(Manual(max)))))
             }
             (ThroughputChange::MigrateToAutoscale, Autoscale { .. }) => {
@@ -142,9 +146,14 @@ impl Throughput {
                 out.byte(0);
                 out.number(rate);
             }
-            Throughput::Autoscale { max } => {
+            Throughput::Autoscale { max, increment_percent: 0 } => {
                 out.byte(1);
                 out.number(max);
+            }
+            Throughput::Autoscale { max, increment_percent } => {
+                out.byte(2);
+                out.number(max);
+                out.byte(increment_percent);
             }
         }
     }
@@ -153,7 +162,15 @@ impl Throughput {
     pub fn decode(input: &mut Decoder<'_>) -> Result<Throughput, DecodeFault> {
         match input.byte("kind of throughput")? {
             0 => input.number("throughput").map(Throughput::Manual),
-            1 => input.number("throughput").map(|max| Throughput::Autoscale { max }),
+            1 => {
+                let max = input.number("throughput")?;
+                Ok(Throughput::Autoscale { max, increment_percent: 0 })
+            }
+            2 => {
+                let max = input.number("throughput")?;
+                let increment_percent = input.byte("increment of the throughput")?;
+                Ok(Throughput::Autoscale { max, increment_percent })
+            }
             tag => Err(input.unknown("kind of throughput", tag)),
         }
     }
@@ -165,11 +182,15 @@ mod tests {
 
     const NEW: ThroughputFloor = ThroughputFloor { highest: 400, shared_by: 0 };
 
+    fn autoscale(max: u64) -> Throughput {
+        Throughput::Autoscale { max, increment_percent: 0 }
+    }
+
     #[test]
     fn the_floor_follows_history_and_containers() {
         let floor = |highest, shared_by| {
             let floor = ThroughputFloor { highest, shared_by };
-            (floor.of(Throughput::Manual(0)), floor.of(Throughput::Autoscale { max: 0 }))
+            (floor.of(Throughput::Manual(0)), floor.of(autoscale(0)))
         };
         assert_eq!(floor(400, 0), (400, 1000));
         assert_eq!(floor(40_000, 25), (400, 4000));
@@ -187,20 +208,20 @@ mod tests {
         for rate in [0, 300, 399, 450, 1_000_100] {
             assert!(manual(rate).is_err(), "{rate}");
         }
-        let autoscale = |max| {
-            let current = Throughput::Autoscale { max: 4000 };
-            ThroughputChange::To(Throughput::Autoscale { max }).applied(current, NEW)
+        let applied = |max| {
+            let current = autoscale(4000);
+            ThroughputChange::To(autoscale(max)).applied(current, NEW)
         };
-        assert!(autoscale(1000).is_ok() && autoscale(900).is_err() && autoscale(1500).is_err());
+        assert!(applied(1000).is_ok() && applied(900).is_err() && applied(1500).is_err());
         let crossed = ThroughputChange::To(Throughput::Manual(400));
-        assert!(crossed.applied(Throughput::Autoscale { max: 1000 }, NEW).is_err());
+        assert!(crossed.applied(autoscale(1000), NEW).is_err());
     }
 
     #[test]
     fn migration_chooses_a_rate_that_serves_as_much() {
         let there = ThroughputChange::MigrateToAutoscale.applied(Throughput::Manual(1100), NEW);
-        assert_eq!(there, Ok(Throughput::Autoscale { max: 2000 }));
-        let back = ThroughputChange::MigrateToManual.applied(Throughput::Autoscale { max: 2000 }, NEW);
+        assert_eq!(there, Ok(autoscale(2000)));
+        let back = ThroughputChange::MigrateToManual.applied(autoscale(2000), NEW);
         assert_eq!(back, Ok(Throughput::Manual(2000)));
         assert!(ThroughputChange::MigrateToManual.applied(Throughput::Manual(400), NEW).is_err());
     }

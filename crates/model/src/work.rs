@@ -20,6 +20,8 @@ pub enum Work {
     Create {
         /// Its encoded size.
         bytes: usize,
+        /// Its indexed values.
+        terms: u32,
     },
     /// Stored a new version of a document.
     Replace {
@@ -27,11 +29,15 @@ pub enum Work {
         old_bytes: usize,
         /// Encoded size of the new version.
         new_bytes: usize,
+        /// Indexed values of both versions.
+        terms: u32,
     },
     /// Deleted a document.
     Delete {
         /// Its encoded size.
         bytes: usize,
+        /// Its indexed values.
+        terms: u32,
     },
     /// Evaluated a page of a query.
     Query {
@@ -49,9 +55,8 @@ impl Work {
             Work::Free => Charge::NONE,
             Work::Lookup => Charge::MINIMUM,
             Work::Read { bytes } => Charge::read(bytes),
-            Work::Create { bytes } => Charge::create(bytes),
-            Work::Replace { old_bytes, new_bytes } => Charge::replace(old_bytes, new_bytes),
-            Work::Delete { bytes } => Charge::delete(bytes),
+            Work::Create { bytes, terms } | Work::Delete { bytes, terms } => Charge::write(bytes, terms),
+            Work::Replace { old_bytes, new_bytes, terms } => Charge::replace(old_bytes, new_bytes, terms),
             Work::Query { documents, bytes } => Charge::query(documents, bytes),
         }
     }

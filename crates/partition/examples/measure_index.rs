@@ -166,7 +166,7 @@ impl Bench {
             index: Arc::clone(&memory),
             metrics: PartitionMetrics::default(),
         };
-        let spec = PartitionSpec { id: id(), range: EffectiveRange::full() };
+        let spec = PartitionSpec { id: id(), range: EffectiveRange::full(), ancestors: Vec::new() };
         let shape = Arc::new(CurrentShape::new(ContainerShape::from(&definition)));
         let partition = Arc::new(PhysicalPartition::open(environment, spec, shape).await.unwrap());
         Bench { store, partition, memory, definition }

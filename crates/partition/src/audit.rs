@@ -8,16 +8,18 @@
 //! | records | a row decodes, is under the key that its document implies, in a range that a partition owns |
 //! | numbers, unique | exactly the rows that the records imply |
 //! | expiry | every row that the records imply; others only as [`ExpiryRule`] allows |
-//! | log | the last version of each record has its entry; other entries are removals of numbers that no longer exist, with a key of the container, or are kept for a consumer; none is after the head |
+//! | log | the last version of each record has its entry, under the prefix of its writer or of a later partition of the lineage; other entries are removals of numbers that no longer exist, with a key of the container, or are kept for a consumer; none is after the head, or after the last LSN of an ancestor |
 //! | history | from the position in the head on, the last version of each record and each removal in the log has its entry; none is after the head or before the trimmed position |
 //! | meta | one owner and one head per partition; its counts equal a recount, and no row has a later position |
+//! | log, history, index, meta | rows only of partitions, and, except in meta, of ancestors that are not empty |
 //!
 //! The derived rows are held in memory, some hundred bytes per document.
 
 use crate::audit_history::audit_history;
 use crate::expiry::expires_at;
 use crate::head::Head;
-use crate::keyspace::{self, EXPIRY, LOG, META, NUMBERS, PartitionId, RECORDS, UNIQUE};
+use crate::keyspace::{self, EXPIRY, HISTORY, INDEX, LOG, META, NUMBERS, PartitionId, RECORDS, UNIQUE};
+use crate::lineage::Ancestor;
 use crate::log::{LogEntry, LogKind, LogPosition, load_consumers};
 use crate::owner::Owner;
 use crate::partition::{PartitionCounts, PartitionSpec};
@@ -232,10 +234,13 @@ pub async fn audit(view: &View, scope: &AuditScope<'_>) -> Result<AuditReport, F
     audit_expiry(view, scope, &derived, &mut report).await?;
     for spec in scope.partitions {
         if let Some(head) = heads.get(&spec.id.ordinal.0) {
-            audit_history(view, spec.id, head, &derived.versions, &mut report).await?;
-            audit_log(view, scope, spec.id, head, &mut derived, &mut report).await?;
+            audit_history(view, spec, head, &derived.versions, &mut report).await?;
         }
     }
+    for source in log_sources(view, scope, &heads).await? {
+        audit_log(view, scope, &source, &mut derived, &mut report).await?;
+    }
+    audit_prefixes(view, scope, &mut report).await?;
     let unlogged = derived.versions.into_iter().map(|((_, at), version)| {
         let number = version.number;
         Finding::NotLogged { number, at }
@@ -335,7 +340,10 @@ impl ImpliedRows {
         }
         // The time is not compared: a partition that was written under a wrong clock returns to the right one.
         let is_ahead = |head: &Head| record.lsn > head.lsn || record.stamp > head.stamp;
-        if heads.get(&record.ordinal.0).is_some_and(is_ahead) {
+        let written_by = |ancestor: &&Ancestor| ancestor.ordinal == record.ordinal;
+        let ancestor = owner.ancestors.iter().find(written_by);
+        let is_after_split = ancestor.is_some_and(|ancestor| record.lsn > ancestor.lsn_last);
+        if is_after_split || heads.get(&record.ordinal.0).is_some_and(is_ahead) {
             return Err(Finding::AheadOfHead { key });
         }
         Ok(())
@@ -451,16 +459,74 @@ async fn audit_expiry(
     Ok(())
 }
 
-/// Walks the log of one partition and removes the versions it finds from `derived`.
+/// The log under one prefix.
+struct LogSource {
+    id: PartitionId,
+    lsn_last: Lsn,
+    /// The partitions whose versions may have their entries here.
+    writers: Vec<u32>,
+    /// From here on there may be entries that are kept for a consumer.
+    kept_from: Option<LogPosition>,
+}
+
+/// The logs of all partitions and of their ancestors.
+async fn log_sources(
+    view: &View,
+    scope: &AuditScope<'_>,
+    heads: &BTreeMap<u32, Head>,
+) -> Result<Vec<LogSource>, Fault> {
+    let mut sources: BTreeMap<u32, LogSource> = BTreeMap::new();
+    for spec in scope.partitions {
+        let Some(head) = heads.get(&spec.id.ordinal.0) else { continue };
+        let has_consumers = !load_consumers(view, spec.id).await?.is_empty();
+        let kept_from = has_consumers.then_some(head.trimmed);
+        let own = Ancestor { ordinal: spec.id.ordinal, lsn_last: head.lsn, is_empty: false };
+        let mut writers = Vec::new();
+        for Ancestor { ordinal, lsn_last, is_empty } in spec.ancestors.iter().copied().chain([own]) {
+            writers.push(ordinal.0);
+            if is_empty {
+                continue;
+            }
+            let id = PartitionId { ordinal, ..spec.id };
+            let source = sources.entry(ordinal.0).or_insert_with(|| LogSource {
+                id,
+                lsn_last,
+                writers: writers.clone(),
+                kept_from,
+            });
+            source.kept_from = source.kept_from.into_iter().chain(kept_from).min();
+        }
+    }
+    Ok(sources.into_values().collect())
+}
+
+/// Reports rows under the prefixes of partitions that do not exist, or of ancestors whose rows should be deleted.
+async fn audit_prefixes(view: &View, scope: &AuditScope<'_>, report: &mut AuditReport) -> Result<(), Fault> {
+    let live: BTreeSet<u32> = scope.partitions.iter().map(|spec| spec.id.ordinal.0).collect();
+    let ancestors = scope.partitions.iter().flat_map(|spec| &spec.ancestors);
+    let shared: BTreeSet<u32> =
+        ancestors.filter(|ancestor| !ancestor.is_empty).map(|ancestor| ancestor.ordinal.0).collect();
+    for space in [LOG, HISTORY, INDEX, META] {
+        for (key, _) in rows(view, space, keyspace::container_rows(scope.container)).await? {
+            let id = keyspace::parse_partition(&key).ok_or_else(|| damaged("key of a partition's row"))?;
+            let is_shared = space != META && shared.contains(&id.ordinal.0);
+            if !live.contains(&id.ordinal.0) && !is_shared {
+                report.findings.push(Finding::Orphan { space, key });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Walks the log under one prefix and removes the versions it finds from `derived`.
 async fn audit_log(
     view: &View,
     scope: &AuditScope<'_>,
-    id: PartitionId,
-    head: &Head,
+    source: &LogSource,
     derived: &mut ImpliedRows,
     report: &mut AuditReport,
 ) -> Result<(), Fault> {
-    let has_consumers = !load_consumers(view, id).await?.is_empty();
+    let id = source.id;
     let all = keyspace::log_range(id, LogPosition::default(), Lsn(u64::MAX));
     for (key, row) in rows(view, LOG, all).await? {
         let at = keyspace::parse_log_key(&key).ok_or_else(|| damaged("log key"))?;
@@ -474,13 +540,13 @@ async fn audit_log(
             }
         };
         let mut broken = |what| report.findings.push(Finding::LogBroken { id, at, what });
-        if at.lsn > head.lsn {
+        if at.lsn > source.lsn_last {
             broken("the head");
         }
         if !keys_of(&entry).all(|key| keyspace::parse_container(key) == Some(scope.container)) {
             broken("the container");
         }
-        let version = derived.versions.remove(&(id.ordinal.0, at));
+        let version = source.writers.iter().find_map(|writer| derived.versions.remove(&(*writer, at)));
         let number_key = keyspace::number_key(scope.container, entry.number);
         match version {
             Some(version) if entry.is_removal() => broken_version(version, at, report),
@@ -497,7 +563,7 @@ async fn audit_log(
                 broken("a document that is there");
             }
             // Kept for a consumer and not trimmed since.
-            None if has_consumers && at >= head.trimmed => {}
+            None if source.kept_from.is_some_and(|first| at >= first) => {}
             None if !entry.is_removal() => broken("the last versions"),
             None => {}
         }

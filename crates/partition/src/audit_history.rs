@@ -4,39 +4,49 @@ use crate::audit::{AuditReport, Finding, WrittenVersion, rows};
 use crate::head::Head;
 use crate::history::HistoryEntry;
 use crate::keyspace::{self, HISTORY, LOG, PartitionId};
+use crate::lineage::Lineage;
 use crate::log::{LogEntry, LogPosition};
+use crate::partition::PartitionSpec;
 use crate::storage::damaged;
 use kv::View;
 use model::{Fault, Lsn};
 use plan::StoredDocument;
 use std::collections::BTreeMap;
 
-/// Compares the history of a partition with its last versions and with the removals in its log.
+/// Compares the history of a partition with its last versions and with the removals in its log. Entries that its
+/// ancestors have written for its documents count too.
 pub(crate) async fn audit_history(
     view: &View,
-    id: PartitionId,
+    spec: &PartitionSpec,
     head: &Head,
     versions: &BTreeMap<(u32, LogPosition), WrittenVersion>,
     report: &mut AuditReport,
 ) -> Result<(), Fault> {
+    let id = spec.id;
+    let lineage = Lineage::of(spec);
     let mut found = BTreeMap::new();
-    for (key, row) in rows(view, HISTORY, keyspace::partition_rows(id)).await? {
-        let at = keyspace::parse_history_key(&key).ok_or_else(|| damaged("key of the history"))?;
-        match HistoryEntry::decode(&row) {
-            Ok(entry) => {
-                if let Some(what) = contradiction(id, head, at, &entry) {
-                    report.findings.push(Finding::HistoryBroken { id, at, what });
+    let ancestors = spec.ancestors.iter().filter(|ancestor| !ancestor.is_empty);
+    let ordinals = ancestors.map(|ancestor| ancestor.ordinal).chain([id.ordinal]);
+    for source in ordinals.map(|ordinal| PartitionId { ordinal, ..id }) {
+        for (key, row) in rows(view, HISTORY, keyspace::partition_rows(source)).await? {
+            let at = keyspace::parse_history_key(&key).ok_or_else(|| damaged("key of the history"))?;
+            match HistoryEntry::decode(&row) {
+                Ok(entry) if source != id && !lineage.owns(&entry.key) => {}
+                Ok(entry) => {
+                    if let Some(what) = contradiction(id, head, at, &entry) {
+                        report.findings.push(Finding::HistoryBroken { id, at, what });
+                    }
+                    found.insert(at, entry);
                 }
-                found.insert(at, entry);
-            }
-            Err(fault) => {
-                let reason = fault.to_string();
-                report.findings.push(Finding::Unreadable { space: HISTORY, key, reason });
+                Err(fault) => {
+                    let reason = fault.to_string();
+                    report.findings.push(Finding::Unreadable { space: HISTORY, key, reason });
+                }
             }
         }
     }
-    let first = (id.ordinal.0, head.history_from);
-    let written = versions.range(first..).take_while(|((ordinal, _), _)| *ordinal == id.ordinal.0);
+    let written =
+        versions.iter().filter(|((_, at), version)| *at >= head.history_from && lineage.owns(&version.key));
     for ((_, at), version) in written {
         if !found.get(at).is_some_and(|entry| matches_version(entry, version)) {
             report.findings.push(Finding::HistoryBroken { id, at: *at, what: "the last version" });

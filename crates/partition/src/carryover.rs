@@ -5,7 +5,9 @@
 
 use crate::cache::RecordCache;
 use crate::clock::PartitionClock;
+use crate::index::Run;
 use crate::keyspace::PartitionId;
+use crate::owner::Claim;
 use bytes::Bytes;
 use model::Ambient;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +21,17 @@ pub struct Carryover {
     unresolved_keys: Mutex<Vec<Bytes>>,
     /// Whether the last writer was closed, so that none of its batches is in flight.
     is_closed: AtomicBool,
+    /// What the parent of a new partition leaves to its first opening.
+    inheritance: Mutex<Option<Inheritance>>,
+}
+
+/// What a partition takes over from the one that it was split from, if it is opened in the same process.
+#[derive(Debug)]
+pub(crate) struct Inheritance {
+    /// The claim on the new partition.
+    pub(crate) claim: Claim,
+    /// The index runs, which are in memory.
+    pub(crate) runs: Arc<[Arc<Run>]>,
 }
 
 impl Carryover {
@@ -28,7 +41,25 @@ impl Carryover {
             clock: Arc::new(PartitionClock::new(partition, ambient)),
             unresolved_keys: Mutex::default(),
             is_closed: AtomicBool::new(true),
+            inheritance: Mutex::default(),
         }
+    }
+
+    /// The state of a new partition that was split from one whose time is `seconds`.
+    pub(crate) fn of_child(
+        partition: PartitionId,
+        ambient: Arc<dyn Ambient>,
+        seconds: u64,
+        inheritance: Inheritance,
+    ) -> Carryover {
+        let carryover = Carryover::new(partition, ambient);
+        carryover.clock.reach(seconds);
+        Carryover { inheritance: Mutex::new(Some(inheritance)), ..carryover }
+    }
+
+    /// What the parent has left, once.
+    pub(crate) fn take_inheritance(&self) -> Option<Inheritance> {
+        self.inheritance.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     pub(crate) fn set_closed(&self, is_closed: bool) {

@@ -50,6 +50,8 @@ impl Draft {
     pub async fn execute(&mut self, transaction: &Transaction) -> Result<Outcomes, StepFault> {
         let context = StagingContext {
             partition: self.base.partition,
+            lineage: &self.base.lineage,
+            counted: None,
             shape: &self.base.shape,
             now: self.clock.now_ticks(),
             // No log entry is deleted for a change that may never be committed.

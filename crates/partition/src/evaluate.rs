@@ -3,6 +3,7 @@
 //! Knows nothing of batches, commits or the sender of the request.
 
 use crate::filter;
+use crate::index::term_count;
 use crate::log::LogKind;
 use crate::record::Record;
 use crate::staging::{Accepted, RecordState, Staging, StagingContext};
@@ -190,7 +191,7 @@ async fn renamed(
         RecordState::Absent => None,
     };
     let record = staging.rename(from, to, old, item, expired).await?;
-    let work = replace_work(old, &record);
+    let work = replace_work(staging, old, &record);
     Ok((Outcome::Replaced(record.into_stored()), work))
 }
 
@@ -256,7 +257,8 @@ async fn delete(
     let (key, old) = existing(staging, target).await?;
     condition.check(old.etag())?;
     staging.remove(&key, &old, LogKind::Delete { key: key.clone() })?;
-    Ok((Outcome::Deleted, Work::Delete { bytes: old.document.bytes().len() }))
+    let work = Work::Delete { bytes: old.document.bytes().len(), terms: terms(staging, &old) };
+    Ok((Outcome::Deleted, work))
 }
 
 /// The sweep found an expiry row. The document is deleted if it has expired; a stale row is deleted.
@@ -339,7 +341,7 @@ async fn created(
     expired: Option<Record>,
 ) -> Result<(Outcome, Work), Fault> {
     let record = staging.insert(key, item, expired).await?;
-    let work = Work::Create { bytes: record.document.bytes().len() };
+    let work = Work::Create { bytes: record.document.bytes().len(), terms: terms(staging, &record) };
     Ok((Outcome::Created(record.into_stored()), work))
 }
 
@@ -350,12 +352,21 @@ async fn replaced(
     item: &Item,
 ) -> Result<(Outcome, Work), Fault> {
     let record = staging.replace(key, old, item).await?;
-    let work = replace_work(old, &record);
+    let work = replace_work(staging, old, &record);
     Ok((Outcome::Replaced(record.into_stored()), work))
 }
 
-fn replace_work(old: &Record, new: &Record) -> Work {
-    Work::Replace { old_bytes: old.document.bytes().len(), new_bytes: new.document.bytes().len() }
+fn replace_work(staging: &Staging<'_>, old: &Record, new: &Record) -> Work {
+    Work::Replace {
+        old_bytes: old.document.bytes().len(),
+        new_bytes: new.document.bytes().len(),
+        terms: terms(staging, old) + terms(staging, new),
+    }
+}
+
+/// The number of values of a version that the current policy indexes.
+fn terms(staging: &Staging<'_>, record: &Record) -> u32 {
+    term_count(&staging.context.shape.rules, &record.document)
 }
 
 /// The live document that `target` names.

@@ -70,6 +70,13 @@ impl Head {
         }
     }
 
+    /// The head of a partition that is split from the one with this head: it continues its LSNs, stamps and time. Its
+    /// document numbers have another ordinal.
+    pub(crate) fn of_child(&self, documents: u64, bytes: u64) -> Head {
+        let (counter, counter_reserved) = (0, 0);
+        Head { counter, counter_reserved, documents, bytes, ..self.clone().closed() }
+    }
+
     /// An upper bound of all LSNs and stamps that were assigned.
     fn highest_assigned(&self) -> u64 {
         self.lsn.max(self.lsn_reserved).0.max(self.stamp).max(self.stamp_reserved)

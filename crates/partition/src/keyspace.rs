@@ -222,11 +222,6 @@ pub(crate) fn history_key(partition: PartitionId, at: LogPosition) -> Bytes {
     log_key(partition, at)
 }
 
-/// The history from `first` up to `end`, exclusive.
-pub(crate) fn history_range(partition: PartitionId, first: LogPosition, end: LogPosition) -> KeyRange {
-    KeyRange { start: history_key(partition, first), end: Some(history_key(partition, end)) }
-}
-
 /// Parses a history key.
 pub(crate) fn parse_history_key(key: &[u8]) -> Option<LogPosition> {
     parse_log_key(key)
@@ -408,7 +403,7 @@ pub fn parse_container(key: &[u8]) -> Option<ContainerNumber> {
 }
 
 /// All rows of a partition in a space whose keys start with container and ordinal.
-pub(crate) fn partition_rows(partition: PartitionId) -> KeyRange {
+pub fn partition_rows(partition: PartitionId) -> KeyRange {
     KeyRange::prefix(Bytes::copy_from_slice(&partition_prefix(partition)))
 }
 

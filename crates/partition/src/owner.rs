@@ -52,6 +52,12 @@ impl Owner {
     }
 }
 
+/// Whether the container of a partition was dropped: the batch that drops it deletes the owner row.
+pub(crate) async fn is_without_owner(store: &Store, id: PartitionId) -> Result<bool, Fault> {
+    let view = store.view().await.map_err(read_fault)?;
+    Ok(view.get(META, &keyspace::owner_key(id)).await.map_err(read_fault)?.is_none())
+}
+
 /// The proof that a writer owns the partition.
 #[derive(Clone, Debug)]
 pub(crate) struct Claim {
@@ -82,6 +88,13 @@ impl Claim {
         let claimed = store.submit(&store.lane(), batch, Durability::Sync).await;
         let view = claimed.map_err(|fault| unavailable(format!("{id:?} was not claimed: {fault}")))?;
         Ok((Claim { key, row, epoch }, view))
+    }
+
+    /// The claim on a new partition whose owner row is [`Owner::first`]. It is valid until the partition is opened in
+    /// another way.
+    pub(crate) fn of_new(id: PartitionId) -> Claim {
+        let owner = Owner::first();
+        Claim { key: keyspace::owner_key(id), row: owner.encode(), epoch: owner.epoch }
     }
 
     /// The epoch of this opening, which no other opening has.

@@ -9,18 +9,25 @@ use crate::clock::PartitionClock;
 use crate::draft::Draft;
 use crate::evaluate::{Outcomes, read_outcome};
 use crate::head::Head;
-use crate::index::{Fingerprint, IndexFinding, IndexMemory, IndexProgress, RequiredTerms, audit_index};
+use crate::index::{
+    Fingerprint, IndexFinding, IndexMemory, IndexProgress, IndexReader, Lookup, Piece, RequiredTerms,
+    RunHalves, SplitPoint, audit_index,
+};
 use crate::keyspace::{self, META, PartitionId};
+use crate::lineage::{Ancestor, Lineage};
 use crate::metrics::PartitionMetrics;
 use crate::owner::Owner;
 use crate::published::Published;
 use crate::shape::CurrentShape;
+use crate::split::{PreparedSplit, Seal, SealedPartition, Separation};
+use crate::staging::CountsChange;
 use crate::storage::commit_fault;
 use crate::view::{PartitionView, RecordPage, RecordScan};
-use crate::writer::{Command, Writer};
+use crate::writer::{Command, SplitCommand, Writer};
 use arc_swap::ArcSwap;
+use bytes::Bytes;
 use kv::{Batch, CommitFault, Durability, Lane, Store, View};
-use model::{Ambient, EffectiveRange, Fault, Lsn, MissingFault, StorageFault, Work};
+use model::{Ambient, EffectiveKey, EffectiveRange, Fault, Lsn, MissingFault, StorageFault, Work};
 use plan::{Condition, LogicalKey, Outcome, StepFault, Target, Transaction};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
@@ -35,6 +42,8 @@ pub struct PartitionSpec {
     pub id: PartitionId,
     /// The effective keys of its documents.
     pub range: EffectiveRange,
+    /// The partitions from which it was split, oldest first.
+    pub ancestors: Vec<Ancestor>,
 }
 
 /// Resources that all partitions of a store share.
@@ -96,10 +105,19 @@ pub struct PartitionCounts {
     pub bytes: u64,
 }
 
+impl PartitionCounts {
+    /// Applies a change.
+    pub(crate) fn change(&mut self, change: CountsChange) {
+        self.documents = self.documents.saturating_add_signed(change.documents);
+        self.bytes = self.bytes.saturating_add_signed(change.bytes);
+    }
+}
+
 /// A physical partition: one hash range, one writer.
 #[derive(Debug)]
 pub struct PhysicalPartition {
     spec: PartitionSpec,
+    lineage: Arc<Lineage>,
     shape: Arc<CurrentShape>,
     published: Arc<ArcSwap<Published>>,
     commands: mpsc::Sender<Command>,
@@ -156,7 +174,18 @@ impl PhysicalPartition {
         .await?;
         carryover.set_closed(false);
         tokio::spawn(writer.run(queue));
-        Ok(PhysicalPartition { spec, shape, published, commands, progress, clock, carryover, environment })
+        let lineage = Arc::new(Lineage::of(&spec));
+        Ok(PhysicalPartition {
+            spec,
+            lineage,
+            shape,
+            published,
+            commands,
+            progress,
+            clock,
+            carryover,
+            environment,
+        })
     }
 
     /// Waits until the outcome of every batch of a writer that has ended is known. The partition must not be opened
@@ -235,6 +264,7 @@ impl PhysicalPartition {
             cache: Arc::clone(&self.environment.cache),
             index: published.index.clone(),
             partition: self.spec.id,
+            lineage: Arc::clone(&self.lineage),
             shape,
             lsn: published.lsn,
             counts: published.counts,
@@ -370,6 +400,89 @@ impl PhysicalPartition {
             Some(reader) => audit_index(reader, self.spec.id.container, &self.spec.range).await,
             None => Ok(Vec::new()),
         }
+    }
+
+    /// The lower bound of the second half of the documents, by their number; `None` if they have one hash only, or if
+    /// there is no index.
+    pub async fn middle_by_documents(&self) -> Result<Option<EffectiveKey>, Fault> {
+        let mut point = SplitPoint::default();
+        loop {
+            let _step = self.environment.index.steps().step().await;
+            let view = self.view().await?;
+            let Some(index) = view.index() else { return Ok(None) };
+            let half = index.document_count().div_ceil(2);
+            if point.search(index, half).await? {
+                continue;
+            }
+            return self.nearest_cut(&view, index, half, &point).await;
+        }
+    }
+
+    /// The effective key of the candidate that divides the documents most evenly, if both sides get some.
+    async fn nearest_cut(
+        &self,
+        view: &PartitionView,
+        index: &IndexReader,
+        half: u64,
+        point: &SplitPoint,
+    ) -> Result<Option<EffectiveKey>, Fault> {
+        let mut best: Option<(u64, EffectiveKey)> = None;
+        let mut first = None;
+        for (code, before) in &point.candidates {
+            let lookup = Lookup::Logical(Bytes::copy_from_slice(code));
+            let number = index.documents(&lookup).await?.iter().next();
+            let Some(number) = number else { continue };
+            let Some(stored) = view.by_number(number, &self.lineage.keys).await? else { continue };
+            let definition = &view.shape.partition_key;
+            let effective = definition.effective_key(&definition.extract(&stored.document)?);
+            // Keys with the same hash stay together; the first of them has the fewest documents before it.
+            if first.as_ref() == Some(&effective) {
+                continue;
+            }
+            first = Some(effective.clone());
+            let distance = before.abs_diff(half);
+            let is_better = best.as_ref().is_none_or(|(least, _)| distance < *least);
+            if *before > 0 && effective > self.spec.range.min && is_better {
+                best = Some((distance, effective));
+            }
+        }
+        Ok(best.map(|(_, cut)| cut))
+    }
+
+    /// Prepares a split at `cut`, while the partition serves requests.
+    pub async fn prepare_split(&self, cut: EffectiveKey) -> Result<PreparedSplit, Fault> {
+        loop {
+            let _step = self.environment.index.steps().step().await;
+            let cut = cut.clone();
+            if !self.send(|reply| Command::Tally { cut, reply }).await?? {
+                break;
+            }
+        }
+        self.send(|reply| Command::Flush { reply }).await?;
+        let view = self.view().await?;
+        let mut halves = Vec::new();
+        if let Some(index) = view.index() {
+            for piece in &*index.pieces {
+                match piece {
+                    Piece::Run(piece) => halves.push(RunHalves::of(&index.source(), piece, &cut).await?),
+                    Piece::Segment(_) => {}
+                }
+            }
+        }
+        Ok(PreparedSplit { cut, halves })
+    }
+
+    /// Seals the partition: its writer waits until the caller says what became of the batch that replaces it.
+    pub async fn seal(&self, prepared: PreparedSplit) -> Result<(SealedPartition, Seal), Fault> {
+        let (sender, outcome) = oneshot::channel();
+        let sealed =
+            self.send(|reply| Command::Split(Box::new(SplitCommand { prepared, reply, outcome }))).await??;
+        Ok((sealed, Seal { outcome: sender }))
+    }
+
+    /// One step of separating the partition from its ancestors.
+    pub async fn separate(&self) -> Result<Separation, Fault> {
+        self.send(|reply| Command::Separate { reply }).await?
     }
 
     /// Stops the writer: executes what is queued and gives unused reserved ranges back.

@@ -24,6 +24,10 @@ pub enum PlantedFault {
     OpeningIsMissed,
     /// A document that cannot be swept ends the sweep.
     PoisonEndsSweep,
+    /// The log entries that ancestors of a partition have left are not read.
+    AncestorsAreForgotten,
+    /// A split does not mask the documents of the sibling.
+    SiblingIsNotMasked,
     /// Readers of changes do not get the last change of some transactions.
     ChangesAreMissed,
     /// Readers of changes get some transactions again.
@@ -96,6 +100,11 @@ pub(crate) async fn stall_opening() {
     for _ in 0..STALL.get() {
         tokio::task::yield_now().await;
     }
+}
+
+/// Waits in a split for the planted number of turns, after it is prepared.
+pub async fn stall_split() {
+    stall_opening().await;
 }
 
 /// Panics if a panic was planted and is due.

@@ -7,6 +7,7 @@ use crate::head::Head;
 use crate::history;
 use crate::index::{Changes, DocumentVersion};
 use crate::keyspace::{self, EXPIRY, HISTORY, LOG, NUMBERS, PartitionId, RECORDS, UNIQUE};
+use crate::lineage::Lineage;
 use crate::log::{LogEntry, LogKind, LogPosition};
 use crate::record::Record;
 use crate::shape::ContainerShape;
@@ -14,8 +15,8 @@ use crate::state::{Rows, WriterState};
 use crate::storage::damaged;
 use crate::unique::{self, UNIQUE_CODE_BYTES_MAX};
 use bytes::Bytes;
-use kv::Space;
-use model::{Ambient, ConflictFault, DocumentNumber, Fault, IdCode, LimitFault, Lsn, Ticks};
+use kv::{KeyRange, Space};
+use model::{Ambient, ConflictFault, DocumentNumber, Fault, IdCode, LimitFault, Lsn, StorageFault, Ticks};
 use plan::{Item, LogicalKey};
 use value::Document;
 
@@ -31,6 +32,9 @@ pub(crate) const RECORD_KEY_BYTES_MAX: usize = kv::KEY_BYTES_MAX - UNIQUE_CODE_B
 #[derive(Clone, Copy)]
 pub(crate) struct StagingContext<'a> {
     pub(crate) partition: PartitionId,
+    pub(crate) lineage: &'a Lineage,
+    /// Keys whose documents and bytes are counted separately.
+    pub(crate) counted: Option<&'a KeyRange>,
     pub(crate) shape: &'a ContainerShape,
     /// The earliest time of a new version. Its second decides what has expired.
     pub(crate) now: Ticks,
@@ -38,6 +42,13 @@ pub(crate) struct StagingContext<'a> {
     pub(crate) lsn_consumed: Lsn,
     /// Time and randomness, for filters that use them.
     pub(crate) ambient: &'a dyn Ambient,
+}
+
+/// A change of the counts of some keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CountsChange {
+    pub(crate) documents: i64,
+    pub(crate) bytes: i64,
 }
 
 /// The state of the record under a key.
@@ -64,6 +75,8 @@ pub(crate) struct Staging<'a> {
     log_bytes: usize,
     changes: Changes,
     head: Head,
+    /// The change of the counts of the keys that are counted separately.
+    counted: CountsChange,
 }
 
 /// A transaction whose steps were all accepted.
@@ -74,6 +87,8 @@ pub(crate) struct Accepted {
     /// The changes for the index.
     pub(crate) changes: Changes,
     pub(crate) head: Head,
+    /// The change of the counts of the keys that are counted separately.
+    pub(crate) counted: CountsChange,
 }
 
 impl<'a> Staging<'a> {
@@ -92,6 +107,7 @@ impl<'a> Staging<'a> {
             log_bytes: 0,
             changes: Changes::new(),
             head,
+            counted: CountsChange::default(),
         }
     }
 
@@ -109,7 +125,8 @@ impl<'a> Staging<'a> {
                 self.put(LOG, keyspace::log_key(self.context.partition, at), entry.encode());
             }
         }
-        Accepted { rows: self.rows, bytes: self.bytes, changes: self.changes, head: self.head }
+        let Staging { rows, bytes, changes, head, counted, .. } = self;
+        Accepted { rows, bytes, changes, head, counted }
     }
 
     /// Refuses a transaction that is larger than one batch of the store can be.
@@ -146,9 +163,23 @@ impl<'a> Staging<'a> {
         Ok(())
     }
 
-    /// The record key of a document number in any logical partition.
+    /// The record key of a document number in any logical partition. Refused if another partition owns it: the
+    /// partition was split since the caller has looked.
     pub(crate) async fn any_key_of(&self, number: DocumentNumber) -> Result<Option<Bytes>, Fault> {
-        self.get(NUMBERS, &keyspace::number_key(self.context.partition.container, number)).await
+        let key = self.get(NUMBERS, &keyspace::number_key(self.context.partition.container, number)).await?;
+        if key.as_ref().is_some_and(|key| !self.context.lineage.owns(key)) {
+            let cause = "the document belongs to another partition".to_owned();
+            return Err(StorageFault::Unavailable { cause }.into());
+        }
+        Ok(key)
+    }
+
+    /// Counts a change of documents and bytes under `key`.
+    fn count(&mut self, key: &[u8], documents: i64, bytes: i64) {
+        if self.context.counted.is_some_and(|keys| keys.contains(key)) {
+            self.counted.documents += documents;
+            self.counted.bytes += bytes;
+        }
     }
 
     /// The record key of an id in this logical partition.
@@ -185,6 +216,7 @@ impl<'a> Staging<'a> {
         let record = self.stamp(number, item);
         self.put(NUMBERS, keyspace::number_key(self.context.partition.container, number), key.clone());
         self.head.documents += 1;
+        self.count(&key, 1, 0);
         self.write(key, LogKind::Create, &record, None);
         Ok(record)
     }
@@ -214,6 +246,8 @@ impl<'a> Staging<'a> {
         self.replace_unique(old, item).await?;
         let record = self.stamp(old.number, item);
         let before = self.remove_version_rows(&from, old);
+        self.count(&from, -1, 0);
+        self.count(&to, 1, 0);
         self.delete(RECORDS, from.clone());
         self.put(NUMBERS, keyspace::number_key(self.context.partition.container, old.number), to.clone());
         let kind = LogKind::Rename { from, to: to.clone() };
@@ -243,6 +277,7 @@ impl<'a> Staging<'a> {
         self.changes.insert(old.number, None);
         self.head.documents =
             self.head.documents.checked_sub(1).ok_or_else(|| damaged("count of documents"))?;
+        self.count(key, -1, 0);
         let time = self.next_time();
         if self.context.shape.history_seconds.is_some() {
             self.put_history(history::encode_change(&kind, key, time, None, Some(old)));
@@ -306,7 +341,9 @@ impl<'a> Staging<'a> {
             self.put_history(history::encode_change(&kind, &key, record.time, Some(record), old));
         }
         let row = record.encode();
-        self.head.bytes += (key.len() + row.len()) as u64;
+        let size = (key.len() + row.len()) as u64;
+        self.head.bytes += size;
+        self.count(&key, 0, size.cast_signed());
         self.put(RECORDS, key, row);
         let version = DocumentVersion {
             number: record.number,
@@ -324,6 +361,7 @@ impl<'a> Staging<'a> {
     fn remove_version_rows(&mut self, key: &Bytes, old: &Record) -> Option<LogKind> {
         let size = key.len() + old.encoded_len();
         self.head.bytes = self.head.bytes.saturating_sub(size as u64);
+        self.count(key, 0, -(size as u64).cast_signed());
         if let Some(second) = self.expires_at(old) {
             self.unschedule(second, old.number);
         }
@@ -334,8 +372,10 @@ impl<'a> Staging<'a> {
             return Some(entry.kind);
         }
         if old.lsn <= self.context.lsn_consumed {
-            let writer = PartitionId { ordinal: old.ordinal, ..self.context.partition };
-            self.delete(LOG, keyspace::log_key(writer, old.log_position()));
+            let lineage = self.context.lineage;
+            for place in lineage.places_of(old.ordinal) {
+                self.delete(LOG, keyspace::log_key(place, old.log_position()));
+            }
         }
         None
     }

@@ -3,6 +3,7 @@
 use crate::keyspace;
 use bytes::Bytes;
 use model::UniqueKeyPolicy;
+use model::limits::UNIQUE_KEYS_MAX;
 use sha2::{Digest, Sha256};
 use value::{Document, Value};
 
@@ -14,9 +15,12 @@ const CODE_BYTES_MAX: usize = 512;
 /// First byte of a digest. No value code starts with it.
 const DIGEST_TAG: u8 = 0xFF;
 
+// The number of a constraint is one byte of its rows, and no two constraints may have the same.
+const _: () = assert!(UNIQUE_KEYS_MAX <= u8::MAX as usize);
+
 /// The unique rows of `document`, one per constraint of the policy. A missing value counts as null.
 pub(crate) fn rows(policy: &UniqueKeyPolicy, logical_prefix: &[u8], document: &Document) -> Vec<Bytes> {
-    let row = |(constraint, key): (usize, &model::UniqueKey)| {
+    let row = |(constraint, key): (u8, &model::UniqueKey)| {
         let mut code = Vec::new();
         for path in &key.paths {
             match document.get(path) {
@@ -30,8 +34,7 @@ pub(crate) fn rows(policy: &UniqueKeyPolicy, logical_prefix: &[u8], document: &D
             code.push(DIGEST_TAG);
             code.extend_from_slice(&digest);
         }
-        // A container has at most ten constraints.
-        keyspace::unique_key(logical_prefix, u8::try_from(constraint).unwrap_or(u8::MAX), &code)
+        keyspace::unique_key(logical_prefix, constraint, &code)
     };
-    policy.keys.iter().enumerate().map(row).collect()
+    (0..=u8::MAX).zip(&policy.keys).map(row).collect()
 }

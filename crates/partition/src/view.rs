@@ -6,7 +6,8 @@ use crate::cache::RecordCache;
 use crate::evaluate::read_outcome;
 use crate::history::HistoryEntry;
 use crate::index::{Fingerprint, IndexReader, RequiredTerms};
-use crate::keyspace::{self, EXPIRY, HISTORY, LOG, NUMBERS, PartitionId, RECORDS};
+use crate::keyspace::{self, EXPIRY, NUMBERS, PartitionId, RECORDS};
+use crate::lineage::Lineage;
 use crate::log::{LogEntry, LogPosition};
 use crate::overlay::RowsView;
 use crate::partition::PartitionCounts;
@@ -38,6 +39,7 @@ pub struct PartitionView {
     pub(crate) cache: Arc<RecordCache>,
     pub(crate) index: Option<Arc<IndexReader>>,
     pub(crate) partition: PartitionId,
+    pub(crate) lineage: Arc<Lineage>,
     pub(crate) shape: Arc<ContainerShape>,
     pub(crate) lsn: Lsn,
     pub(crate) counts: PartitionCounts,
@@ -415,8 +417,8 @@ impl PartitionView {
         Ok(self.numbered(&scan).await?.documents.pop())
     }
 
-    /// Reads a bounded number of log entries from `first` on; empty at the end. The last transaction may be
-    /// incomplete.
+    /// Reads a bounded number of log entries from `first` on, ascending; empty at the end. The last transaction may be
+    /// incomplete. Entries that ancestors of the partition have written for its documents are included.
     pub async fn log(&self, first: LogPosition) -> Result<Vec<(LogPosition, LogEntry)>, Fault> {
         self.log_of(first, LOG_ROWS_MAX).await
     }
@@ -424,30 +426,35 @@ impl PartitionView {
     /// As [`PartitionView::log`], with at most `rows_max` entries.
     pub(crate) async fn log_of(
         &self,
-        first: LogPosition,
+        mut first: LogPosition,
         rows_max: usize,
     ) -> Result<Vec<(LogPosition, LogEntry)>, Fault> {
-        let range = keyspace::log_range(self.partition, first, Lsn(u64::MAX));
         let limit = ScanLimit { rows: rows_max.min(LOG_ROWS_MAX), bytes: LOG_BYTES_MAX };
-        let chunk = self.view.scan(LOG, range, limit).await.map_err(read_fault)?;
-        let entry = |(key, row): &(Bytes, Bytes)| {
-            let at = keyspace::parse_log_key(key).ok_or_else(|| damaged("log key"))?;
-            Ok((at, LogEntry::decode(row)?))
-        };
-        chunk.rows.iter().map(entry).collect()
+        loop {
+            let chunk = self.lineage.log(&self.view, first, Lsn(u64::MAX), limit).await?;
+            match chunk.reached {
+                // All of them were entries of siblings.
+                Some(reached) if chunk.entries.is_empty() => first = reached.next(),
+                Some(_) | None => {
+                    return Ok(chunk.entries.into_iter().map(|found| (found.at, found.entry)).collect());
+                }
+            }
+        }
     }
 
-    /// Reads a bounded number of history entries from `first` on; empty at the end.
-    pub async fn history(&self, first: LogPosition) -> Result<Vec<(LogPosition, HistoryEntry)>, Fault> {
-        let end = LogPosition::start_of(Lsn(u64::MAX));
-        let range = keyspace::history_range(self.partition, first, end);
+    /// Reads a bounded number of history entries from `first` on, ascending; empty at the end. Entries that ancestors
+    /// of the partition have written for its documents are included.
+    pub async fn history(&self, mut first: LogPosition) -> Result<Vec<(LogPosition, HistoryEntry)>, Fault> {
         let limit = ScanLimit { rows: LOG_ROWS_MAX, bytes: LOG_BYTES_MAX };
-        let chunk = self.view.scan(HISTORY, range, limit).await.map_err(read_fault)?;
-        let entry = |(key, row): &(Bytes, Bytes)| {
-            let at = keyspace::parse_history_key(key).ok_or_else(|| damaged("key of the history"))?;
-            Ok((at, HistoryEntry::decode(row)?))
-        };
-        chunk.rows.iter().map(entry).collect()
+        loop {
+            let chunk = self.lineage.history(&self.view, first, Lsn(u64::MAX), limit).await?;
+            match chunk.reached {
+                Some(reached) if chunk.entries.is_empty() => first = reached.next(),
+                Some(_) | None => {
+                    return Ok(chunk.entries.into_iter().map(|found| (found.at, found.entry)).collect());
+                }
+            }
+        }
     }
 
     fn is_expired(&self, record: &Record) -> bool {

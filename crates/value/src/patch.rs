@@ -14,7 +14,7 @@
 use thiserror::Error;
 
 use crate::decoded::DecodedNumber;
-use crate::{Document, DocumentError, JSON_DEPTH_MAX, Kind, Pointer, Value, ValueRef};
+use crate::{Decimal128, Document, DocumentError, JSON_DEPTH_MAX, Kind, Pointer, Value, ValueRef};
 
 /// Most operations of one patch; checked by the API.
 pub const PATCH_OPERATIONS_MAX: usize = 10;
@@ -192,17 +192,30 @@ fn increment(root: &mut Value, path: &Pointer, by: &Value) -> Result<(), PatchCa
     Ok(())
 }
 
-/// Integers add up to a 64-bit integer if it fits, everything else to a double.
+/// Integers add up to an integer while it fits 64 bits, with or without a sign; everything else to a double.
 fn sum(value: &Value, by: &Value) -> Result<Value, PatchCause> {
     let number = |value: &Value| ValueRef::from(value).number().ok_or(PatchCause::NotANumber);
-    if let (DecodedNumber::Integer(value), DecodedNumber::Integer(by)) = (number(value)?, number(by)?)
-        && let Some(sum) = value.checked_add(by)
-    {
-        return Ok(Value::Int64(sum));
+    if let (Some(value), Some(by)) = (integer(number(value)?), integer(number(by)?)) {
+        let sum = value + by;
+        if let Ok(sum) = i64::try_from(sum) {
+            return Ok(Value::Int64(sum));
+        }
+        if let Ok(sum) = u64::try_from(sum) {
+            return Ok(Value::Decimal(Decimal128::from_u64(sum)));
+        }
     }
     let double = |value: &Value| ValueRef::from(value).as_f64().ok_or(PatchCause::NotANumber);
     let sum = double(value)? + double(by)?;
     if sum.is_finite() { Ok(Value::Double(sum)) } else { Err(PatchCause::OutOfRange) }
+}
+
+/// An integer of JSON; those above 2^63 - 1 are stored as decimals.
+fn integer(number: DecodedNumber) -> Option<i128> {
+    match number {
+        DecodedNumber::Integer(value) => Some(value.into()),
+        DecodedNumber::Decimal(value) => value.to_u64_exact().map(i128::from),
+        DecodedNumber::Double(_) => None,
+    }
 }
 
 enum Parent<'a> {
@@ -342,7 +355,13 @@ mod tests {
         let document = r#"{"n":9223372036854775806,"s":"x","a":[1.5]}"#;
         let list = |path: &str, by: &str| format!(r#"[{{"op":"incr","path":"{path}","value":{by}}}]"#);
         check(document, &list("/n", "1"), r#"{"n":9223372036854775807,"s":"x","a":[1.5]}"#);
-        check(document, &list("/n", "2"), r#"{"n":9.223372036854776e+18,"s":"x","a":[1.5]}"#);
+        check(document, &list("/n", "2"), r#"{"n":9223372036854775808,"s":"x","a":[1.5]}"#);
+        let largest = r#"{"n":18446744073709551615}"#;
+        check(r#"{"n":18446744073709551614}"#, &list("/n", "1"), largest);
+        check(largest, &list("/n", "-9223372036854775808"), r#"{"n":9223372036854775807}"#);
+        check(r#"{"n":-1}"#, &list("/n", "18446744073709551615"), r#"{"n":18446744073709551614}"#);
+        check(largest, &list("/n", "1"), r#"{"n":1.8446744073709552e+19}"#);
+        check(r#"{"n":-9223372036854775808}"#, &list("/n", "-1"), r#"{"n":-9.223372036854776e+18}"#);
         check(document, &list("/a/0", "-0.25"), r#"{"n":9223372036854775806,"s":"x","a":[1.25]}"#);
         check(document, &list("/m", "2"), r#"{"n":9223372036854775806,"s":"x","a":[1.5],"m":2}"#);
         check(document, &list("/s", "2"), "patch operation 0 at '/s': not a number");

@@ -2,6 +2,7 @@
 
 mod config;
 mod keys;
+mod partitions;
 mod repair;
 mod start;
 mod verify;
@@ -26,6 +27,7 @@ pub(crate) fn run(
             None => Err(Failure::Failed("config needs a subcommand".to_owned())),
         },
         Some(("keys", keys)) => keys::run(keys, environment),
+        Some(("partitions", partitions)) => partitions::run(partitions, environment),
         Some(("verify", verify)) => verify::run(verify, environment),
         Some(("repair", repair)) => repair::run(repair, environment),
         Some(("serve", serve)) => start::run(Mode::Serve, serve, environment),
@@ -63,6 +65,7 @@ fn command() -> Command {
         settings::with_arguments(dev),
         settings::with_arguments(serve),
         keys::command(),
+        partitions::command(),
         verify::command(),
         repair::command(),
         config,

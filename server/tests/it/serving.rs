@@ -231,5 +231,5 @@ fn metrics_are_those_of_their_document() {
     assert_eq!(value("perihelion_partition_requests_refused_total"), "2");
     assert_eq!(value("perihelion_partition_documents"), "1");
     // A create, a read, a query that reads one document, and two refusals.
-    assert_eq!(value("perihelion_request_units_total"), "10.62");
+    assert_eq!(value("perihelion_request_units_total"), "10.47");
 }

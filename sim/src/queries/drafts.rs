@@ -105,7 +105,7 @@ impl Clients {
         let committed = store.submit(&store.lane(), batch, Durability::Sync).await;
         committed.map_err(|fault| Fault::Internal(format!("{fault:?}")))?;
         let shape = Arc::new(CurrentShape::new(ContainerShape::new(&definition, lowered)));
-        let spec = PartitionSpec { id, range: EffectiveRange::full() };
+        let spec = PartitionSpec { id, range: EffectiveRange::full(), ancestors: Vec::new() };
         let partition = Arc::new(PhysicalPartition::open(environment, spec, shape).await?);
         let computed = computed.queries().iter();
         let computed =

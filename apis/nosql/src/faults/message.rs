@@ -3,9 +3,9 @@
 use super::query_text::{code, sentence};
 use super::{NosqlFault, NosqlQueryFault, Refusal, Subject, definition_text, wire};
 use crate::compatibility::{HINT, MERGE_HINT, StrictFault};
-use crate::role_scope;
 use crate::wire::activity::ActivityId;
 use crate::wire::{headers, json, names};
+use crate::{role_actions, role_scope};
 use model::limits::ID_BYTES_MAX;
 use model::{
     AccessFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, PropertyRule,
@@ -148,7 +148,7 @@ fn request(fault: &RequestFault) -> String {
         | RequestFault::ImmutableProperty { .. }
         | RequestFault::BadPatch { .. } => fault.to_string(),
         RequestFault::BadContinuation(reason) => format!("Invalid Continuation Token: {reason}"),
-        RequestFault::ChangeFeed(_) => fault.to_string(),
+        RequestFault::ChangeFeed(_) | RequestFault::Indivisible { .. } => fault.to_string(),
     }
 }
 
@@ -161,8 +161,8 @@ fn parent(path: &str) -> &str {
 
 fn access(fault: &AccessFault) -> String {
     match fault {
-        AccessFault::RoleMissing { principal, action, scope, .. } => {
-            let link = role_scope::text(scope);
+        AccessFault::RoleMissing { principal, action, scope } => {
+            let (action, link) = (role_actions::name(*action), role_scope::text(scope));
             format!(
                 "Request is blocked because principal [{principal}] does not have required RBAC permissions to \
                  perform action [{action}] on resource [{link}]"
@@ -190,6 +190,11 @@ fn limit(fault: &LimitFault) -> String {
             "Request rate is large. Too much is under way for this caller, so no changes were made; try again later."
                 .to_owned()
         }
+        LimitFault::Throughput { retry_after_ms } => format!(
+            "Message: {{\"Errors\":[\"Request rate is large. More Request Units may be needed, so no changes were \
+             made. Please retry this request later. Learn more: http://aka.ms/cosmosdb-error-429\"]}}\r\n\
+             The provisioned throughput is used up for {retry_after_ms} ms"
+        ),
         LimitFault::TransactionBytes { .. }
         | LimitFault::KeyBytes { .. }
         | LimitFault::TransactionDocuments { .. }
@@ -218,6 +223,8 @@ pub(crate) fn text_errors(faults: &SqlFaults) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::request_headers::RequestHeaders;
+    use model::DataAction;
     use model::{Ambient, ScopeName};
 
     #[derive(Debug)]
@@ -234,7 +241,7 @@ mod tests {
     }
 
     fn message(fault: impl Into<NosqlFault>) -> String {
-        let activity = ActivityId::of(&http::HeaderMap::new(), &Still);
+        let activity = ActivityId::of(&RequestHeaders::default(), &Still);
         let body: serde_json::Value =
             serde_json::from_slice(&body(&fault.into().into(), &activity, None)).unwrap();
         body["message"].as_str().unwrap().to_owned()
@@ -267,9 +274,8 @@ mod tests {
     fn the_sentences_of_the_service_are_kept() {
         let role = |scope| AccessFault::RoleMissing {
             principal: "p".to_owned(),
-            action: "a",
+            action: DataAction::ReadMetadata,
             scope: Box::new(scope),
-            is_metadata: false,
         };
         let container = ScopeName::Container { database: "d".to_owned(), container: "c".to_owned() };
         for (fault, sentence) in [
@@ -311,12 +317,12 @@ mod tests {
             (
                 role(container).into(),
                 "Request is blocked because principal [p] does not have required RBAC permissions to perform action \
-                 [a] on resource [/dbs/d/colls/c]",
+                 [Microsoft.DocumentDB/databaseAccounts/readMetadata] on resource [/dbs/d/colls/c]",
             ),
             (
                 role(ScopeName::Account).into(),
                 "Request is blocked because principal [p] does not have required RBAC permissions to perform action \
-                 [a] on resource [/]",
+                 [Microsoft.DocumentDB/databaseAccounts/readMetadata] on resource [/]",
             ),
             (
                 AccessFault::RoleImpossible { needed: "x" }.into(),

@@ -7,8 +7,8 @@ use super::{CredentialFault, NosqlFault, NosqlQueryFault, RouteFault, WireFault}
 use crate::compatibility::StrictFault;
 use http::StatusCode;
 use model::{
-    AccessFault, BearerFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, QueryFault,
-    RequestFault, StorageFault,
+    AccessFault, BearerFault, ConflictFault, DataAction, Fault, LimitFault, MissingFault, PreconditionFault,
+    QueryFault, RequestFault, StorageFault,
 };
 
 /// Status, substatus (0 for none) and code text of a fault.
@@ -93,6 +93,7 @@ fn request_substatus(fault: &RequestFault) -> u32 {
         | RequestFault::AutoscaleThroughput { .. }
         | RequestFault::BadPartitionKeyValue { .. }
         | RequestFault::PartitionKeyTooLong { .. }
+        | RequestFault::Indivisible { .. }
         | RequestFault::PartitionKeyRequired
         | RequestFault::ImmutableProperty { .. }
         | RequestFault::BadPatch { .. }
@@ -127,8 +128,8 @@ fn access_substatus(fault: &AccessFault) -> u32 {
             BearerFault::UnknownKey => 5200,
         },
         AccessFault::RoleImpossible { .. } => 5300,
-        AccessFault::RoleMissing { is_metadata: true, .. } => 5301,
-        AccessFault::RoleMissing { is_metadata: false, .. } => 5302,
+        AccessFault::RoleMissing { action: DataAction::ReadMetadata, .. } => 5301,
+        AccessFault::RoleMissing { .. } => 5302,
         AccessFault::TokenInvalid
         | AccessFault::TokenExpired { .. }
         | AccessFault::TokenEnded
@@ -154,7 +155,7 @@ fn limit(fault: &LimitFault) -> (StatusCode, u32) {
         LimitFault::AnswerBytes { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 3402),
         LimitFault::TooManyOperations { .. } | LimitFault::KeyBytes { .. } => (StatusCode::BAD_REQUEST, 0),
         LimitFault::TooManyResources { .. } | LimitFault::Exhausted { .. } => (StatusCode::FORBIDDEN, 1005),
-        LimitFault::Busy { .. } => (StatusCode::TOO_MANY_REQUESTS, 3200),
+        LimitFault::Busy { .. } | LimitFault::Throughput { .. } => (StatusCode::TOO_MANY_REQUESTS, 3200),
         LimitFault::Overloaded { .. } | LimitFault::Stopping { .. } => (StatusCode::SERVICE_UNAVAILABLE, 0),
     }
 }

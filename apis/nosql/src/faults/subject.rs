@@ -1,8 +1,8 @@
 //! What a request is about, in the words of the service: some clients look for them in the text of a refusal.
 
 use crate::route::Operation;
+use crate::wire::request_headers::RequestHeaders;
 use crate::wire::{headers, names};
-use http::HeaderMap;
 use model::ScriptKind;
 
 /// The kind of a resource and what is done with it.
@@ -14,13 +14,13 @@ pub(crate) struct Subject {
 
 impl Subject {
     /// The subject of a request.
-    pub(crate) fn of(operation: Operation<'_>, headers: &HeaderMap) -> Subject {
+    pub(crate) fn of(operation: Operation<'_>, headers: &RequestHeaders) -> Subject {
         let (resource, operation) = words(operation, headers);
         Subject { resource, operation }
     }
 }
 
-fn words(operation: Operation<'_>, headers: &HeaderMap) -> (&'static str, &'static str) {
+fn words(operation: Operation<'_>, headers: &RequestHeaders) -> (&'static str, &'static str) {
     let create = || created(headers);
     match operation {
         Operation::ReadAccount => ("DatabaseAccount", "Read"),
@@ -82,7 +82,7 @@ fn script(kind: ScriptKind) -> &'static str {
 }
 
 /// What a POST does, by its headers.
-fn created(headers: &HeaderMap) -> &'static str {
+fn created(headers: &RequestHeaders) -> &'static str {
     let is = |name| headers::flag(headers, name).unwrap_or(false);
     if is(&names::IS_QUERY_PLAN) {
         "QueryPlan"

@@ -16,7 +16,7 @@ pub(crate) use texts::TextCache;
 use crate::client_plan::{ResumePoint, resumed};
 use crate::faults::{NosqlFault, NosqlQueryFault, WireFault};
 use crate::wire::headers;
-use http::HeaderMap;
+use crate::wire::request_headers::RequestHeaders;
 use model::Rid;
 use plan::query::Query;
 use sql::Parameters;
@@ -45,7 +45,7 @@ pub(crate) struct LoweredQuery {
 
 impl QueryText {
     /// Parses the body: an object with `query` and `parameters`, or the bare text that old clients send.
-    pub(crate) fn read(headers: &HeaderMap, body: &[u8]) -> Result<QueryText, WireFault> {
+    pub(crate) fn read(headers: &RequestHeaders, body: &[u8]) -> Result<QueryText, WireFault> {
         if headers::is_bare_sql(headers)? {
             let text = str::from_utf8(body).map_err(|_| bad("the text of a query is UTF-8"))?;
             return Ok(QueryText { text: text.to_owned(), parameters: Parameters::none(), resume: None });
@@ -139,10 +139,10 @@ fn resume_point(filter: ValueRef<'_>) -> Result<ResumePoint, WireFault> {
 mod tests {
     use super::*;
     use crate::wire::names;
-    use http::HeaderValue;
+    use http::{HeaderMap, HeaderValue};
 
     fn read(body: &str) -> Result<QueryText, WireFault> {
-        QueryText::read(&HeaderMap::new(), body.as_bytes())
+        QueryText::read(&RequestHeaders::default(), body.as_bytes())
     }
 
     #[test]
@@ -180,6 +180,7 @@ mod tests {
     fn bare_text_is_taken_from_old_clients() {
         let mut headers = HeaderMap::new();
         headers.insert(&names::CONTENT_TYPE, HeaderValue::from_static("application/sql"));
+        let headers = RequestHeaders::from(headers);
         let query = QueryText::read(&headers, b"SELECT VALUE 1").unwrap();
         assert_eq!(query.lower(&TextCache::new()).unwrap().query.to_string(), "select value 1");
         assert!(QueryText::read(&headers, b"\xFF").is_err());

@@ -40,6 +40,10 @@ pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<
     let BulkReceipt { sessions, results } =
         call.engine.bulk(ready, steps::returned(minimal), after_refusal).await;
     let mut reply = answer(&container, &steps, minimal, refused, results, after_refusal);
+    let sessions = match ordinal {
+        Some(ordinal) => container.tokens_for_range(ordinal, sessions),
+        None => sessions,
+    };
     reply.sessions(&container, &sessions);
     if let Some(ordinal) = ordinal {
         reply.number(&names::PARTITION_KEY_RANGE_ID, ordinal.0);
@@ -101,11 +105,8 @@ fn range(
     container: &Container,
     ordinal: PartitionOrdinal,
 ) -> Result<EffectiveRange, Refusal> {
-    let pass = call.read_catalog(container)?;
-    let feed = call.engine.ranges(&pass);
-    let found = feed.ranges.into_iter().find(|range| range.ordinal == ordinal);
-    let gone = || MissingFault::Range { id: ordinal.to_string() };
-    Ok(found.ok_or_else(gone)?.range)
+    call.read_catalog(container).map(drop)?;
+    Ok(container.range_of(ordinal)?)
 }
 
 /// A key outside the range means that the client's map is outdated: it must read the ranges and send the request again.

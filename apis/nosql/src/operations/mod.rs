@@ -70,14 +70,15 @@ use crate::route::{ContainerPath, Operation};
 use crate::service::{ConnectionInfo, NosqlOptions};
 use crate::wire::links::ContainerLinks;
 use crate::wire::reply::Reply;
+use crate::wire::request_headers::RequestHeaders;
 use crate::wire::{definition, headers, names, resources, version};
 use bytes::Bytes;
 use engine::{
     Action, Addressed, AdminPass, CatalogPass, Container, Creation, Database, Engine, Guarded, Keyed,
     LARGE_TEXT_BYTES, ListRequest, MemoryHolder, Principal, Resource, WritePass,
 };
+use http::StatusCode;
 use http::request::Parts;
-use http::{HeaderMap, StatusCode};
 use model::{AccessFault, Charge, Etag, Fault, MissingFault};
 use serde_json::Value as Json;
 use std::sync::Arc;
@@ -95,6 +96,7 @@ pub(crate) struct Call<'a> {
     pub(crate) principal: Principal,
     pub(crate) connection: ConnectionInfo,
     pub(crate) parts: &'a Parts,
+    pub(crate) headers: &'a RequestHeaders,
     pub(crate) body: Bytes,
 }
 
@@ -170,8 +172,8 @@ fn not_supported(feature: &str) -> WireFault {
 }
 
 impl Call<'_> {
-    fn headers(&self) -> &HeaderMap {
-        &self.parts.headers
+    fn headers(&self) -> &RequestHeaders {
+        self.headers
     }
 
     /// Refuses a caller that may not do `action` at `resource`.

@@ -8,9 +8,10 @@ use crate::faults::{NosqlFault, Refusal};
 use crate::route::ContainerPath;
 use crate::wire::change_rows::ChangeWriter;
 use crate::wire::reply::Reply;
+use crate::wire::request_headers::RequestHeaders;
 use crate::wire::{change_position, headers, json, names};
 use engine::{Action, ChangeMode, ChangeRequest, ChangeStart, Changes, Container, Scope};
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 
 pub(super) async fn perform(
     call: &Call<'_>,
@@ -43,7 +44,7 @@ pub(super) async fn perform(
 }
 
 /// Where the page starts. Clients repeat the time with every page; it counts only for the first.
-fn start(headers: &HeaderMap) -> Result<ChangeStart, NosqlFault> {
+fn start(headers: &RequestHeaders) -> Result<ChangeStart, NosqlFault> {
     let since = headers::modified_since(headers)?;
     match headers::text(headers, &names::IF_NONE_MATCH)? {
         Some("*") => Ok(ChangeStart::Now),

@@ -13,14 +13,15 @@ pub(super) fn perform(call: &Call<'_>, rid: &str) -> Result<Reply, Refusal> {
     Ok(with_rates(reply, call, &pass, &offer))
 }
 
-/// Adds the rates of an offer. A change is never pending: it is complete when it is answered.
+/// Adds the rates of an offer, and whether a change waits for splits of partitions.
 pub(super) fn with_rates(
     mut reply: Reply,
     call: &Call<'_>,
     pass: &CatalogPass<Account>,
     offer: &Offer,
 ) -> Reply {
-    reply.text(&names::OFFER_REPLACE_PENDING, "false".to_owned());
+    let is_pending = call.engine.is_offer_pending(pass, offer);
+    reply.text(&names::OFFER_REPLACE_PENDING, is_pending.to_string());
     reply.number(&names::MIN_THROUGHPUT, call.engine.offer_minimum(pass, offer));
     reply
 }

@@ -4,9 +4,9 @@ use super::Call;
 use super::document::header_key;
 use crate::faults::{NosqlFault, WireFault};
 use crate::wire::links::ContainerLinks;
+use crate::wire::request_headers::RequestHeaders;
 use crate::wire::{headers, names};
 use engine::{Container, Scope};
-use http::HeaderMap;
 use model::{EffectiveKey, EffectiveRange, PartitionOrdinal};
 
 /// The items of the key, otherwise of the range or a part of it; `None` if the headers specify none.
@@ -24,7 +24,7 @@ pub(super) fn of_headers(call: &Call<'_>, container: &Container) -> Result<Optio
 
 /// The range that the request addresses: its id, or the RID of the container and its id, `AQAAAIAAAAE=,0`.
 pub(super) fn range_id(
-    headers: &HeaderMap,
+    headers: &RequestHeaders,
     container: &Container,
 ) -> Result<Option<PartitionOrdinal>, WireFault> {
     let Some(text) = headers::text(headers, &names::PARTITION_KEY_RANGE_ID)? else {
@@ -47,7 +47,7 @@ pub(super) fn range_id(
 }
 
 /// The interval of effective keys that the request addresses.
-fn hashes(headers: &HeaderMap) -> Result<Option<EffectiveRange>, WireFault> {
+fn hashes(headers: &RequestHeaders) -> Result<Option<EffectiveRange>, WireFault> {
     let [start, end] = [&names::START_EPK, &names::END_EPK];
     let bound = |name| {
         let Some(text) = headers::text(headers, name)? else {

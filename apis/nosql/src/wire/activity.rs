@@ -3,7 +3,7 @@
 //! A client's id is echoed only if it is a GUID, so no other client text gets into a header.
 
 use super::names;
-use http::HeaderMap;
+use super::request_headers::RequestHeaders;
 use model::Ambient;
 
 /// Characters of a GUID.
@@ -20,7 +20,7 @@ pub(crate) struct ActivityId([u8; LENGTH]);
 
 impl ActivityId {
     /// The client's id, or a new one if it sent none or an invalid one.
-    pub(crate) fn of(headers: &HeaderMap, ambient: &dyn Ambient) -> ActivityId {
+    pub(crate) fn of(headers: &RequestHeaders, ambient: &dyn Ambient) -> ActivityId {
         let sent = headers.get(&names::ACTIVITY_ID).and_then(|value| ActivityId::parse(value.as_bytes()));
         sent.unwrap_or_else(|| ActivityId::random(ambient))
     }
@@ -60,7 +60,7 @@ impl ActivityId {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::HeaderValue;
+    use http::{HeaderMap, HeaderValue};
 
     #[derive(Debug)]
     struct Fixed;
@@ -78,7 +78,7 @@ mod tests {
     fn id_for(sent: &[u8]) -> String {
         let mut headers = HeaderMap::new();
         headers.insert(&names::ACTIVITY_ID, HeaderValue::from_bytes(sent).unwrap());
-        ActivityId::of(&headers, &Fixed).as_str().to_owned()
+        ActivityId::of(&headers.into(), &Fixed).as_str().to_owned()
     }
 
     #[test]
@@ -89,6 +89,6 @@ mod tests {
         assert_eq!(id_for(b"6D3F0000-aaaa-bbbb-cccc-0123456789a"), made);
         assert_eq!(id_for(b"6D3F0000-aaaa-bbbb-cccc-0123456789a\xFF"), made);
         assert_eq!(id_for(b"6D3F0000aaaaa-bbbb-cccc-0123456789ab"), made);
-        assert_eq!(ActivityId::of(&HeaderMap::new(), &Fixed).as_str(), made);
+        assert_eq!(ActivityId::of(&RequestHeaders::default(), &Fixed).as_str(), made);
     }
 }

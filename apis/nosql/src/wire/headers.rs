@@ -2,15 +2,16 @@
 //!
 //! An absent or empty header has no meaning; an invalid header refuses the request.
 
-use super::{date, names, session};
+use super::request_headers::RequestHeaders;
+use super::{date, definition, names, session};
 use crate::consistency::ConsistencyLevel;
 use crate::faults::{NosqlFault, WireFault};
 use engine::ChangeMode;
-use http::{HeaderMap, HeaderName};
+use http::HeaderName;
 use model::limits::{
     AUTOSCALE_MIN, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, TOKEN_SECONDS_MAX, TOKEN_SECONDS_MIN,
 };
-use model::{SessionToken, Throughput, TokenLife};
+use model::{Priority, SessionToken, Throughput, TokenLife};
 use plan::Condition;
 use std::fmt::Display;
 
@@ -19,7 +20,7 @@ const CHANGE_FEED_FORMAT: &str = "2021-09-15";
 
 /// The text of a header; `None` if it is absent or empty.
 pub(crate) fn text<'a>(
-    headers: &'a HeaderMap,
+    headers: &'a RequestHeaders,
     name: &'static HeaderName,
 ) -> Result<Option<&'a str>, WireFault> {
     let Some(value) = headers.get(name).filter(|value| !value.is_empty()) else {
@@ -51,7 +52,8 @@ static ONCE: [&HeaderName; 14] = [
 ];
 
 /// Refuses a request that repeats a header that affects access.
-pub(crate) fn check_repeated(headers: &HeaderMap) -> Result<(), WireFault> {
+pub(crate) fn check_repeated(headers: &RequestHeaders) -> Result<(), WireFault> {
+    let headers = headers.map();
     if headers.len() == headers.keys_len() {
         return Ok(());
     }
@@ -67,7 +69,7 @@ pub(crate) fn bad(name: &'static HeaderName, value: &str, reason: &str) -> WireF
 }
 
 /// A boolean, case-insensitive; absent means false.
-pub(crate) fn flag(headers: &HeaderMap, name: &'static HeaderName) -> Result<bool, WireFault> {
+pub(crate) fn flag(headers: &RequestHeaders, name: &'static HeaderName) -> Result<bool, WireFault> {
     match text(headers, name)? {
         None => Ok(false),
         Some(text) if text.eq_ignore_ascii_case("true") => Ok(true),
@@ -77,7 +79,7 @@ pub(crate) fn flag(headers: &HeaderMap, name: &'static HeaderName) -> Result<boo
 }
 
 /// The condition of a write on the stored version. `If-Match` takes precedence over `If-None-Match`.
-pub(crate) fn write_condition(headers: &HeaderMap) -> Result<Condition, WireFault> {
+pub(crate) fn write_condition(headers: &RequestHeaders) -> Result<Condition, WireFault> {
     if let Some(etag) = text(headers, &names::IF_MATCH)? {
         return Ok(if_match(etag));
     }
@@ -85,7 +87,7 @@ pub(crate) fn write_condition(headers: &HeaderMap) -> Result<Condition, WireFaul
 }
 
 /// The condition of a read on the stored version: only `If-None-Match` applies.
-pub(crate) fn read_condition(headers: &HeaderMap) -> Result<Condition, WireFault> {
+pub(crate) fn read_condition(headers: &RequestHeaders) -> Result<Condition, WireFault> {
     Ok(text(headers, &names::IF_NONE_MATCH)?.map_or(Condition::None, if_none_match))
 }
 
@@ -101,7 +103,7 @@ pub(crate) fn if_none_match(etag: &str) -> Condition {
 
 /// Maximum items of a page: `-1` means the default, and a value above our limit is reduced silently. `0` also means the
 /// default: a client sends it for `TOP 0`.
-pub(crate) fn page_items(headers: &HeaderMap) -> Result<usize, WireFault> {
+pub(crate) fn page_items(headers: &RequestHeaders) -> Result<usize, WireFault> {
     let Some(text) = text(headers, &names::MAX_ITEM_COUNT)? else {
         return Ok(PAGE_ITEMS_DEFAULT);
     };
@@ -113,7 +115,10 @@ pub(crate) fn page_items(headers: &HeaderMap) -> Result<usize, WireFault> {
 }
 
 /// Refuses a level above the account's, `offered`; a weaker one is always satisfied.
-pub(crate) fn check_consistency(headers: &HeaderMap, offered: ConsistencyLevel) -> Result<(), WireFault> {
+pub(crate) fn check_consistency(
+    headers: &RequestHeaders,
+    offered: ConsistencyLevel,
+) -> Result<(), WireFault> {
     let Some(text) = text(headers, &names::CONSISTENCY_LEVEL)? else {
         return Ok(());
     };
@@ -124,8 +129,18 @@ pub(crate) fn check_consistency(headers: &HeaderMap, offered: ConsistencyLevel) 
     }
 }
 
+/// The priority of the request when throughput is scarce.
+pub(crate) fn priority(headers: &RequestHeaders) -> Result<Priority, WireFault> {
+    match text(headers, &names::PRIORITY_LEVEL)? {
+        None => Ok(Priority::High),
+        Some(text) if text.eq_ignore_ascii_case("high") => Ok(Priority::High),
+        Some(text) if text.eq_ignore_ascii_case("low") => Ok(Priority::Low),
+        Some(text) => Err(bad(&names::PRIORITY_LEVEL, text, "it must be High or Low")),
+    }
+}
+
 /// The requested lifetime of the token in the answer.
-pub(crate) fn token_life(headers: &HeaderMap) -> Result<TokenLife, WireFault> {
+pub(crate) fn token_life(headers: &RequestHeaders) -> Result<TokenLife, WireFault> {
     let Some(text) = text(headers, &names::EXPIRY_SECONDS)? else {
         return Ok(TokenLife::DEFAULT);
     };
@@ -137,34 +152,34 @@ pub(crate) fn token_life(headers: &HeaderMap) -> Result<TokenLife, WireFault> {
 }
 
 /// The session tokens of the client.
-pub(crate) fn session(headers: &HeaderMap) -> Result<Vec<SessionToken>, WireFault> {
+pub(crate) fn session(headers: &RequestHeaders) -> Result<Vec<SessionToken>, WireFault> {
     text(headers, &names::SESSION_TOKEN)?.map_or(Ok(Vec::new()), session::parse_list)
 }
 
 /// Whether the answer to a write may omit the body.
-pub(crate) fn prefers_minimal(headers: &HeaderMap) -> Result<bool, WireFault> {
+pub(crate) fn prefers_minimal(headers: &RequestHeaders) -> Result<bool, WireFault> {
     Ok(text(headers, &names::PREFER)?.is_some_and(|text| text.eq_ignore_ascii_case("return=minimal")))
 }
 
 /// Whether the body is a query, by header or by content type.
-pub(crate) fn is_query(headers: &HeaderMap) -> Result<bool, WireFault> {
+pub(crate) fn is_query(headers: &RequestHeaders) -> Result<bool, WireFault> {
     let by_kind = has_type(headers, "application/query+json")? || is_bare_sql(headers)?;
     Ok(by_kind || flag(headers, &names::IS_QUERY)?)
 }
 
 /// Whether the body is the bare text of a query.
-pub(crate) fn is_bare_sql(headers: &HeaderMap) -> Result<bool, WireFault> {
+pub(crate) fn is_bare_sql(headers: &RequestHeaders) -> Result<bool, WireFault> {
     has_type(headers, "application/sql")
 }
 
 /// Whether the body has a content type, ignoring its parameters.
-fn has_type(headers: &HeaderMap, wanted: &str) -> Result<bool, WireFault> {
+fn has_type(headers: &RequestHeaders, wanted: &str) -> Result<bool, WireFault> {
     let kind = text(headers, &names::CONTENT_TYPE)?.unwrap_or_default();
     Ok(kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(wanted))
 }
 
 /// The change feed that is requested instead of a plain feed; clients differ in letter case.
-pub(crate) fn change_feed(headers: &HeaderMap) -> Result<Option<ChangeMode>, WireFault> {
+pub(crate) fn change_feed(headers: &RequestHeaders) -> Result<Option<ChangeMode>, WireFault> {
     match text(headers, &names::A_IM)? {
         None => Ok(None),
         Some(text) if text.eq_ignore_ascii_case("incremental feed") => Ok(Some(ChangeMode::LatestVersion)),
@@ -174,7 +189,7 @@ pub(crate) fn change_feed(headers: &HeaderMap) -> Result<Option<ChangeMode>, Wir
 }
 
 /// Whether rows with metadata are requested: a version with only one value.
-pub(crate) fn wants_metadata(headers: &HeaderMap) -> Result<bool, WireFault> {
+pub(crate) fn wants_metadata(headers: &RequestHeaders) -> Result<bool, WireFault> {
     match text(headers, &names::CHANGE_FEED_FORMAT)? {
         None => Ok(false),
         Some(CHANGE_FEED_FORMAT) => Ok(true),
@@ -186,7 +201,7 @@ pub(crate) fn wants_metadata(headers: &HeaderMap) -> Result<bool, WireFault> {
 }
 
 /// The second since which changes are requested.
-pub(crate) fn modified_since(headers: &HeaderMap) -> Result<Option<u64>, WireFault> {
+pub(crate) fn modified_since(headers: &RequestHeaders) -> Result<Option<u64>, WireFault> {
     let Some(text) = text(headers, &names::IF_MODIFIED_SINCE)? else {
         return Ok(None);
     };
@@ -204,7 +219,7 @@ pub(crate) fn too_low(rate: impl Display, min: u64) -> String {
 }
 
 /// The throughput of a new database or container.
-pub(crate) fn throughput(headers: &HeaderMap) -> Result<Option<Throughput>, NosqlFault> {
+pub(crate) fn throughput(headers: &RequestHeaders) -> Result<Option<Throughput>, NosqlFault> {
     let manual = text(headers, &names::OFFER_THROUGHPUT)?;
     let autoscale = text(headers, &names::AUTOPILOT_SETTINGS)?;
     match (manual, autoscale) {
@@ -213,22 +228,25 @@ pub(crate) fn throughput(headers: &HeaderMap) -> Result<Option<Throughput>, Nosq
             Ok(rate) => Ok(Some(Throughput::manual(rate)?)),
             Err(_) => Err(bad(&names::OFFER_THROUGHPUT, text, "it must be a whole number").into()),
         },
-        (None, Some(text)) => {
-            let settings: Option<serde_json::Value> = serde_json::from_str(text).ok();
-            match settings.and_then(|settings| settings.get("maxThroughput")?.as_i64()) {
-                Some(max @ 0..) => Ok(Some(Throughput::autoscale(max.unsigned_abs())?)),
-                Some(max) => Err(bad(&names::AUTOPILOT_SETTINGS, text, &too_low(max, AUTOSCALE_MIN)).into()),
-                None => Err(bad(
-                    &names::AUTOPILOT_SETTINGS,
-                    text,
-                    "it must be JSON with a number \"maxThroughput\"",
-                )
-                .into()),
-            }
-        }
+        (None, Some(text)) => autoscale_settings(text).map(Some),
         (Some(text), Some(_)) => {
             Err(bad(&names::OFFER_THROUGHPUT, text, "throughput is either manual or autoscale").into())
         }
+    }
+}
+
+/// The settings of autoscale in a header.
+fn autoscale_settings(text: &str) -> Result<Throughput, NosqlFault> {
+    let bad = |reason: &str| bad(&names::AUTOPILOT_SETTINGS, text, reason);
+    let settings: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+    let increment_percent = definition::throughput::increment(&settings).map_err(bad)?;
+    match settings.get("maxThroughput").and_then(serde_json::Value::as_i64) {
+        Some(max @ 0..) => {
+            let max = Throughput::autoscale(max.unsigned_abs())?.max();
+            Ok(Throughput::Autoscale { max, increment_percent })
+        }
+        Some(max) => Err(bad(&too_low(max, AUTOSCALE_MIN)).into()),
+        None => Err(bad("it must be JSON with a number \"maxThroughput\"").into()),
     }
 }
 
@@ -237,10 +255,14 @@ mod tests {
     use super::*;
     use http::HeaderValue;
 
-    fn with(name: &'static HeaderName, value: &[u8]) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        headers.insert(name, HeaderValue::from_bytes(value).unwrap());
-        headers
+    fn with(name: &'static HeaderName, value: &[u8]) -> RequestHeaders {
+        and(RequestHeaders::default(), name, value)
+    }
+
+    fn and(headers: RequestHeaders, name: &'static HeaderName, value: &[u8]) -> RequestHeaders {
+        let mut map = headers.map().clone();
+        map.insert(name, HeaderValue::from_bytes(value).unwrap());
+        map.into()
     }
 
     #[test]
@@ -273,11 +295,19 @@ mod tests {
     }
 
     #[test]
+    fn a_request_has_high_priority_unless_it_says_low() {
+        let level = |text: &str| priority(&with(&names::PRIORITY_LEVEL, text.as_bytes()));
+        assert_eq!(priority(&RequestHeaders::default()), Ok(Priority::High));
+        assert_eq!((level("High"), level("low")), (Ok(Priority::High), Ok(Priority::Low)));
+        assert!(level("1").is_err() && level("lowest").is_err());
+    }
+
+    #[test]
     fn conditions_know_the_star_and_their_order() {
-        let mut headers = with(&names::IF_NONE_MATCH, b"*");
+        let headers = with(&names::IF_NONE_MATCH, b"*");
         assert_eq!(read_condition(&headers), Ok(Condition::IfAbsent));
         assert_eq!(write_condition(&headers), Ok(Condition::IfAbsent));
-        headers.insert(&names::IF_MATCH, HeaderValue::from_static("\"e\""));
+        let headers = and(headers, &names::IF_MATCH, b"\"e\"");
         assert_eq!(read_condition(&headers), Ok(Condition::IfAbsent));
         assert_eq!(write_condition(&headers), Ok(Condition::IfMatch("\"e\"".to_owned())));
     }
@@ -293,13 +323,16 @@ mod tests {
 
     #[test]
     fn throughput_is_manual_or_autoscale() {
-        assert_eq!(throughput(&HeaderMap::new()), Ok(None));
-        let mut headers = with(&names::OFFER_THROUGHPUT, b"500");
-        assert_eq!(throughput(&headers), Ok(Some(Throughput::Manual(500))));
-        headers.insert(&names::AUTOPILOT_SETTINGS, HeaderValue::from_static("{\"maxThroughput\":4000}"));
-        assert!(throughput(&headers).is_err());
-        headers.remove(&names::OFFER_THROUGHPUT);
-        assert_eq!(throughput(&headers), Ok(Some(Throughput::Autoscale { max: 4000 })));
+        assert_eq!(throughput(&RequestHeaders::default()), Ok(None));
+        let manual = with(&names::OFFER_THROUGHPUT, b"500");
+        assert_eq!(throughput(&manual), Ok(Some(Throughput::Manual(500))));
+        let settings = b"{\"maxThroughput\":4000}";
+        assert!(throughput(&and(manual, &names::AUTOPILOT_SETTINGS, settings)).is_err());
+        let autoscale = with(&names::AUTOPILOT_SETTINGS, settings);
+        assert_eq!(
+            throughput(&autoscale),
+            Ok(Some(Throughput::Autoscale { max: 4000, increment_percent: 0 }))
+        );
         for text in ["{}", "4000", "{\"maxThroughput\":\"4000\"}", "{"] {
             assert!(throughput(&with(&names::AUTOPILOT_SETTINGS, text.as_bytes())).is_err(), "{text}");
         }

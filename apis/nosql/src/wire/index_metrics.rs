@@ -6,11 +6,11 @@
 use super::headers;
 use super::names;
 use super::percent;
+use super::request_headers::RequestHeaders;
 use crate::faults::WireFault;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use engine::{Impact, IndexUse, Indexes, SingleIndex};
-use http::HeaderMap;
 use model::policy::{CompositeIndex, IndexSegment};
 use serde_json::{Value as Json, json};
 
@@ -31,7 +31,7 @@ pub(crate) enum IndexMetricsForm {
 
 impl IndexMetricsForm {
     /// The form that a client requests, if any.
-    pub(crate) fn asked(headers: &HeaderMap) -> Result<Option<IndexMetricsForm>, WireFault> {
+    pub(crate) fn asked(headers: &RequestHeaders) -> Result<Option<IndexMetricsForm>, WireFault> {
         let first = headers::flag(headers, &names::POPULATE_INDEX_METRICS)?;
         Ok(if headers::flag(headers, &names::POPULATE_INDEX_METRICS_V2)? {
             Some(IndexMetricsForm::Second)

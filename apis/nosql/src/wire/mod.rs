@@ -20,6 +20,7 @@ pub(crate) mod permission_link;
 pub(crate) mod pieces;
 pub(crate) mod plan_document;
 pub(crate) mod reply;
+pub(crate) mod request_headers;
 pub(crate) mod resources;
 pub(crate) mod session;
 pub(crate) mod small_resources;

@@ -34,6 +34,8 @@ names! {
     CONNECTION = "connection";
     /// The consistency level that a client requests.
     CONSISTENCY_LEVEL = "x-ms-consistency-level";
+    /// Whether the request is refused before others when throughput is scarce.
+    PRIORITY_LEVEL = "x-ms-cosmos-priority-level";
     /// The length of the body.
     CONTENT_LENGTH = "content-length";
     /// RID of the container that a session token belongs to.

@@ -89,14 +89,14 @@ fn offer_content(offer: &Offer) -> Json {
     });
     match offer.throughput() {
         Throughput::Manual(_) => {}
-        Throughput::Autoscale { max } => {
+        Throughput::Autoscale { max, increment_percent } => {
             content["offerThroughput"] = (max / 10).max(THROUGHPUT_MIN).into();
             content["offerAutopilotSettings"] = json!({
                 "tier": 0,
                 "maximumTierThroughput": 0,
                 "autoUpgrade": false,
                 "maxThroughput": max,
-                "autoUpgradePolicy": { "throughputPolicy": { "incrementPercent": 0 } },
+                "autoUpgradePolicy": { "throughputPolicy": { "incrementPercent": increment_percent } },
             });
         }
     }

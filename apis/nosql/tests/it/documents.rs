@@ -31,7 +31,7 @@ async fn a_new_item_carries_system_properties_and_headers() {
     assert!(lsn.parse::<u64>().unwrap() > 0);
     assert_eq!(answer.header("x-ms-session-token").unwrap(), format!("0:0#{lsn}"));
     assert_eq!(answer.header("x-ms-documentdb-partitionkeyrangeid"), Some("0"));
-    assert_eq!(answer.header("x-ms-request-charge"), Some("5.29"));
+    assert_eq!(answer.header("x-ms-request-charge"), Some("5.42"));
     assert_eq!(answer.header("content-length").unwrap(), answer.body.len().to_string());
     assert_eq!(answer.header("content-type"), Some("application/json"));
 

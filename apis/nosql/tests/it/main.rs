@@ -8,6 +8,7 @@ mod bad_requests;
 mod batches;
 mod catalog;
 mod change_feed;
+mod charges;
 mod client;
 mod compatibility;
 mod cors;
@@ -25,6 +26,8 @@ mod queries;
 mod query_plans;
 mod resource_queries;
 mod scripts;
+#[path = "../../../../tests-data/text_cases.rs"]
+mod text_cases;
 mod texts;
 mod tokens;
 mod users;

@@ -33,7 +33,7 @@ use crate::feed::Scope;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use foldhash::fast::FixedState;
 use keys::KeyRing;
-use model::{AccessFault, BearerFault, Fault, PartitionKey, ResourceNumber, TokenLife};
+use model::{AccessFault, BearerFault, Fault, PartitionKey, Priority, ResourceNumber, TokenLife};
 use plan::DocumentOperation;
 use roles::RoleRights;
 use std::hash::BuildHasher as _;
@@ -44,6 +44,8 @@ use token::TokenKey;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
     rights: Rights,
+    /// Of its present request.
+    priority: Priority,
 }
 
 /// What a credential allows. One variant per kind of credential.
@@ -73,6 +75,19 @@ pub(crate) enum Caller {
 }
 
 impl Principal {
+    fn new(rights: Rights) -> Principal {
+        Principal { rights, priority: Priority::default() }
+    }
+
+    pub(crate) fn priority(&self) -> Priority {
+        self.priority
+    }
+
+    /// This caller with a request of another priority.
+    pub fn with_priority(self, priority: Priority) -> Principal {
+        Principal { priority, ..self }
+    }
+
     /// The caller that work for this principal is attributed to.
     pub(crate) fn caller(&self) -> Caller {
         match &self.rights {
@@ -84,7 +99,7 @@ impl Principal {
     }
 
     fn with_roles(rights: RoleRights) -> Principal {
-        Principal { rights: Rights::Roles(Arc::new(rights)) }
+        Principal::new(Rights::Roles(Arc::new(rights)))
     }
 
     /// A hash of the caller of this principal.
@@ -143,7 +158,7 @@ impl Access {
     pub fn verify_signature(&self, payload: &[u8], signature: &[u8], now_seconds: u64) -> Option<Principal> {
         let signer = self.keys.load().signer(payload, signature, now_seconds)?;
         let rights = if signer.is_read_only() { Rights::AccountRead } else { Rights::Account };
-        Some(Principal { rights })
+        Some(Principal::new(rights))
     }
 
     /// The principal that holds `key`, if it is one of the account's. The given key signs a text which the account's
@@ -262,7 +277,7 @@ impl Access {
         address: DocumentAddress,
     ) -> Result<DocumentPass<'a>, AccessFault> {
         self.authorise(principal, Action::ReadDocument, Resource::Container(container, address.reach()))?;
-        Ok(DocumentPass { container, address })
+        Ok(DocumentPass { container, address, priority: principal.priority })
     }
 
     /// Permission to read some documents of `container`, each of which the caller may read.
@@ -275,7 +290,7 @@ impl Access {
         for address in &addresses {
             self.authorise(principal, Action::ReadDocument, Resource::Container(container, address.reach()))?;
         }
-        Ok(DocumentsPass { container, addresses })
+        Ok(DocumentsPass { container, addresses, priority: principal.priority })
     }
 
     /// Permission to list the documents of a scope.
@@ -286,7 +301,7 @@ impl Access {
         scope: Scope,
     ) -> Result<FeedPass<'a>, AccessFault> {
         self.authorise(principal, Action::ListDocuments, Resource::Container(container, scope.reach()))?;
-        Ok(FeedPass { container, scope })
+        Ok(FeedPass { container, scope, priority: principal.priority })
     }
 
     /// Permission to read the changes of the documents of a scope.
@@ -314,7 +329,7 @@ impl Access {
     /// Permission to perform an operation. A caller with rights to one document may perform it on that one.
     pub fn write<'a>(&self, principal: &Principal, keyed: Keyed<'a>) -> Result<WritePass<'a>, AccessFault> {
         self.authorise(principal, keyed.action(), Resource::Container(keyed.container(), keyed.reach()))?;
-        Ok(WritePass { keyed })
+        Ok(WritePass { keyed, priority: principal.priority })
     }
 
     /// Permission to perform an operation among others in one request, for callers who may perform it on every document
@@ -326,7 +341,7 @@ impl Access {
     ) -> Result<WritePass<'a>, AccessFault> {
         let resource = Resource::Container(keyed.container(), Reach::LogicalPartition(keyed.key()));
         self.authorise(principal, keyed.action(), resource)?;
-        Ok(WritePass { keyed })
+        Ok(WritePass { keyed, priority: principal.priority })
     }
 
     /// Permission to perform all operations on documents of `key`; an empty list is refused.
@@ -344,7 +359,7 @@ impl Access {
         for operation in &operations {
             self.authorise(principal, Action::of_step(operation), resource)?;
         }
-        Ok(BatchPass { container, key, operations })
+        Ok(BatchPass { container, key, operations, priority: principal.priority })
     }
 
     /// Permission to delete all documents of `key`.
@@ -356,7 +371,7 @@ impl Access {
     ) -> Result<LogicalPartitionPass<'a>, AccessFault> {
         let resource = Resource::Container(container, Reach::LogicalPartition(&key));
         self.authorise(principal, Action::DeleteDocument, resource)?;
-        Ok(LogicalPartitionPass { container, key })
+        Ok(LogicalPartitionPass { container, key, priority: principal.priority })
     }
 }
 
@@ -383,7 +398,7 @@ impl Engine {
         let permission = self.catalog.permission(claim.permission);
         let permission = permission.filter(|permission| permission.stamp().change == claim.change);
         let permission = permission.ok_or(AccessFault::TokenEnded)?;
-        Ok(Principal { rights: Rights::Permission(permission) })
+        Ok(Principal::new(Rights::Permission(permission)))
     }
 }
 

@@ -7,7 +7,7 @@ use super::{Action, Principal, Reach, Resource};
 use crate::catalog::{Container, Database, Entry, NamedScript, Permission};
 use crate::documents::{DocumentAddress, Keyed};
 use crate::feed::Scope;
-use model::{MissingFault, PartitionKey, Rid, ScriptKind};
+use model::{MissingFault, PartitionKey, Priority, Rid, ScriptKind};
 use plan::DocumentOperation;
 
 /// A resource of the catalog for which passes are given. The type of a pass determines which calls accept it.
@@ -197,6 +197,7 @@ pub struct ExecutePass<'a> {
 pub struct DocumentPass<'a> {
     pub(crate) container: &'a Container,
     pub(crate) address: DocumentAddress,
+    pub(crate) priority: Priority,
 }
 
 /// Permission to read some documents.
@@ -205,6 +206,7 @@ pub struct DocumentPass<'a> {
 pub struct DocumentsPass<'a> {
     pub(crate) container: &'a Container,
     pub(crate) addresses: Vec<DocumentAddress>,
+    pub(crate) priority: Priority,
 }
 
 /// Permission to list the documents of a scope.
@@ -213,6 +215,7 @@ pub struct DocumentsPass<'a> {
 pub struct FeedPass<'a> {
     pub(crate) container: &'a Container,
     pub(crate) scope: Scope,
+    pub(crate) priority: Priority,
 }
 
 /// Permission to read the changes of the documents of a scope.
@@ -238,6 +241,7 @@ pub struct QueryPass<'a> {
 #[must_use = "a pass that is not used authorises nothing"]
 pub struct WritePass<'a> {
     pub(crate) keyed: Keyed<'a>,
+    pub(crate) priority: Priority,
 }
 
 impl WritePass<'_> {
@@ -254,6 +258,7 @@ pub struct BatchPass<'a> {
     pub(crate) container: &'a Container,
     pub(crate) key: PartitionKey,
     pub(crate) operations: Vec<DocumentOperation>,
+    pub(crate) priority: Priority,
 }
 
 /// Permission to delete all documents of one partition key.
@@ -262,4 +267,5 @@ pub struct BatchPass<'a> {
 pub struct LogicalPartitionPass<'a> {
     pub(crate) container: &'a Container,
     pub(crate) key: PartitionKey,
+    pub(crate) priority: Priority,
 }

@@ -1,60 +1,19 @@
 //! Roles: which holder of an identity provider's token may do what, and where.
 //!
-//! As in the service: a role lists data actions by name, an assignment gives a role to a principal at a scope, and
+//! A role lists data actions, an assignment gives a role to a principal at a scope, and
 //! everything else is denied. Roles are about data. Databases, containers, scripts, users and permissions are changed
 //! with a key, whatever the roles say.
 
 use super::{Action, Resource, Sought};
-use model::{AccessFault, ScopeName};
+use model::{AccessFault, DataAction, ScopeName};
 
-const READ_METADATA: &str = "Microsoft.DocumentDB/databaseAccounts/readMetadata";
-const READ_ITEM: &str = "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/read";
-const CREATE_ITEM: &str = "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/create";
-const UPSERT_ITEM: &str = "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/upsert";
-const REPLACE_ITEM: &str = "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/replace";
-const DELETE_ITEM: &str = "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/delete";
-const ALL_OF_ITEMS: &str = "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/*";
-const EXECUTE_QUERY: &str = "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/executeQuery";
-const READ_CHANGE_FEED: &str = "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/readChangeFeed";
-const EXECUTE_PROCEDURE: &str =
-    "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/executeStoredProcedure";
-const MANAGE_CONFLICTS: &str =
-    "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/manageConflicts";
-const ALL_OF_CONTAINERS: &str = "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/*";
-
-/// All data actions that have a name.
-const DATA_ACTIONS: [&str; 10] = [
-    READ_METADATA,
-    READ_ITEM,
-    CREATE_ITEM,
-    UPSERT_ITEM,
-    REPLACE_ITEM,
-    DELETE_ITEM,
-    EXECUTE_QUERY,
-    READ_CHANGE_FEED,
-    EXECUTE_PROCEDURE,
-    MANAGE_CONFLICTS,
-];
-
-/// The roles that every account has: the short name, the service's name and its id there.
-const BUILT_IN: [([&str; 3], &[&str]); 2] = [
-    (
-        ["reader", "Cosmos DB Built-in Data Reader", "00000000-0000-0000-0000-000000000001"],
-        &[READ_METADATA, READ_ITEM, EXECUTE_QUERY, READ_CHANGE_FEED],
-    ),
-    (
-        ["contributor", "Cosmos DB Built-in Data Contributor", "00000000-0000-0000-0000-000000000002"],
-        &[READ_METADATA, ALL_OF_CONTAINERS, ALL_OF_ITEMS],
-    ),
-];
-
-/// A role that the operator defines.
+/// A role.
 #[derive(Clone, Debug)]
 pub struct RoleDefinition {
     /// Its name.
     pub name: String,
-    /// Data actions; the last segment of one may be `*`.
-    pub actions: Vec<String>,
+    /// What it allows.
+    pub actions: Vec<DataAction>,
 }
 
 /// A role that is assigned.
@@ -62,7 +21,7 @@ pub struct RoleDefinition {
 pub struct RoleAssignment {
     /// The assignee.
     pub assignee: Assignee,
-    /// A built-in role or one that is defined.
+    /// The name of a role.
     pub role: String,
     /// The scope in which it is valid.
     pub scope: ScopeName,
@@ -102,7 +61,7 @@ pub(super) struct RoleRights {
 /// Actions that are allowed at a scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct RoleGrant {
-    actions: Vec<String>,
+    actions: Vec<DataAction>,
     scope: ScopeName,
 }
 
@@ -111,24 +70,15 @@ impl RoleTable {
     pub fn new(roles: Vec<RoleDefinition>, assignments: Vec<RoleAssignment>) -> Result<RoleTable, String> {
         for (index, role) in roles.iter().enumerate() {
             let is_same = |other: &RoleDefinition| other.name == role.name;
-            if built_in(&role.name).is_some() || roles[..index].iter().any(is_same) {
+            if roles[..index].iter().any(is_same) {
                 return Err(format!("the role \"{}\" is defined twice", role.name));
-            }
-            for action in &role.actions {
-                if !DATA_ACTIONS.iter().any(|known| matches(action, known)) {
-                    return Err(format!(
-                        "the role \"{}\" has the unknown data action \"{action}\"",
-                        role.name
-                    ));
-                }
             }
         }
         let assignments = assignments.into_iter().map(|assignment| {
-            let own = roles.iter().find(|role| role.name == assignment.role).map(|role| role.actions.clone());
-            let actions = own.or_else(|| built_in(&assignment.role));
-            let actions =
-                actions.ok_or_else(|| format!("the role \"{}\" is not defined", assignment.role))?;
-            Ok((assignment.assignee, RoleGrant { actions, scope: assignment.scope }))
+            let role = roles.iter().find(|role| role.name == assignment.role);
+            let role = role.ok_or_else(|| format!("the role \"{}\" is not defined", assignment.role))?;
+            let grant = RoleGrant { actions: role.actions.clone(), scope: assignment.scope };
+            Ok((assignment.assignee, grant))
         });
         Ok(RoleTable { assignments: assignments.collect::<Result<_, String>>()? })
     }
@@ -153,17 +103,16 @@ impl RoleRights {
 
     /// Whether any role allows `action` on `resource`.
     pub(super) fn authorise(&self, action: Action, resource: Resource<'_>) -> Result<(), AccessFault> {
-        let name = data_action(action).ok_or(AccessFault::RoleImpossible { needed: action.describe() })?;
+        let needed = data_action(action).ok_or(AccessFault::RoleImpossible { needed: action.describe() })?;
         // Every client reads the account first, whatever scope its roles have.
         let anywhere = action == Action::ReadAccount;
         let allows = |grant: &RoleGrant| {
-            grant.actions.iter().any(|pattern| matches(pattern, name))
-                && (anywhere || includes(&grant.scope, resource))
+            grant.actions.contains(&needed) && (anywhere || includes(&grant.scope, resource))
         };
         if self.grants.iter().any(allows) {
             return Ok(());
         }
-        Err(self.missing(name, scope_name(resource)))
+        Err(self.missing(needed, scope_name(resource)))
     }
 
     /// Whether the holder may know if the sought resource exists: only inside the scope of a role. Outside of them the
@@ -174,7 +123,7 @@ impl RoleRights {
         sought: Sought<'_>,
         found: Option<Resource<'_>>,
     ) -> Result<(), AccessFault> {
-        let name = data_action(action).ok_or(AccessFault::RoleImpossible { needed: action.describe() })?;
+        let needed = data_action(action).ok_or(AccessFault::RoleImpossible { needed: action.describe() })?;
         let sees = |grant: &RoleGrant| match found {
             Some(resource) => includes(&grant.scope, resource),
             None => includes_sought(&grant.scope, sought),
@@ -187,17 +136,11 @@ impl RoleRights {
             None => ScopeName::Database(database),
             Some(container) => ScopeName::Container { database, container: container.to_owned() },
         };
-        Err(self.missing(name, scope))
+        Err(self.missing(needed, scope))
     }
 
-    fn missing(&self, action: &'static str, scope: ScopeName) -> AccessFault {
-        let is_metadata = action == READ_METADATA;
-        AccessFault::RoleMissing {
-            principal: self.principal.clone(),
-            action,
-            scope: Box::new(scope),
-            is_metadata,
-        }
+    fn missing(&self, action: DataAction, scope: ScopeName) -> AccessFault {
+        AccessFault::RoleMissing { principal: self.principal.clone(), action, scope: Box::new(scope) }
     }
 }
 
@@ -227,37 +170,20 @@ fn includes_sought(scope: &ScopeName, sought: Sought<'_>) -> bool {
     }
 }
 
-fn built_in(name: &str) -> Option<Vec<String>> {
-    let found = BUILT_IN.iter().find(|(names, _)| names.contains(&name));
-    found.map(|(_, actions)| actions.iter().map(|action| (*action).to_owned()).collect())
-}
-
-/// Whether an action is the one that a role lists, or matches its `*`, which stands for a single segment.
-fn matches(pattern: &str, action: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        None => pattern.eq_ignore_ascii_case(action),
-        Some(start) if start.ends_with('/') => {
-            let begins = action.get(..start.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(start));
-            begins && action.get(start.len()..).is_some_and(|rest| !rest.contains('/'))
-        }
-        Some(_) => false,
-    }
-}
-
 /// The data action that an action needs; `None` if no role grants it.
-fn data_action(action: Action) -> Option<&'static str> {
+fn data_action(action: Action) -> Option<DataAction> {
     match action {
-        Action::ReadAccount | Action::ReadMetadata => Some(READ_METADATA),
-        Action::ReadDocument => Some(READ_ITEM),
+        Action::ReadAccount | Action::ReadMetadata => Some(DataAction::ReadMetadata),
+        Action::ReadDocument => Some(DataAction::ReadDocument),
         // Listing is a query for all documents.
-        Action::ListDocuments | Action::QueryDocuments => Some(EXECUTE_QUERY),
-        Action::ReadChangeFeed => Some(READ_CHANGE_FEED),
-        Action::CreateDocument => Some(CREATE_ITEM),
-        Action::UpsertDocument => Some(UPSERT_ITEM),
-        Action::ReplaceDocument => Some(REPLACE_ITEM),
-        Action::DeleteDocument => Some(DELETE_ITEM),
-        Action::ExecuteProcedure => Some(EXECUTE_PROCEDURE),
-        Action::ReadConflicts | Action::DeleteConflicts => Some(MANAGE_CONFLICTS),
+        Action::ListDocuments | Action::QueryDocuments => Some(DataAction::Query),
+        Action::ReadChangeFeed => Some(DataAction::ReadChangeFeed),
+        Action::CreateDocument => Some(DataAction::CreateDocument),
+        Action::UpsertDocument => Some(DataAction::UpsertDocument),
+        Action::ReplaceDocument => Some(DataAction::ReplaceDocument),
+        Action::DeleteDocument => Some(DataAction::DeleteDocument),
+        Action::ExecuteProcedure => Some(DataAction::ExecuteProcedure),
+        Action::ReadConflicts | Action::DeleteConflicts => Some(DataAction::ManageConflicts),
         Action::ChangeMetadata | Action::ReadUsers | Action::ReadPermissions | Action::ChangePermissions => {
             None
         }
@@ -293,9 +219,12 @@ mod tests {
         Ok(table.rights_of(Claimant { id: "ada".to_owned(), groups, roles }))
     }
 
-    fn own(actions: &[&str]) -> Vec<RoleDefinition> {
-        let actions = actions.iter().map(|action| (*action).to_owned()).collect();
-        vec![RoleDefinition { name: "own".to_owned(), actions }]
+    fn role(name: &str, actions: &[DataAction]) -> RoleDefinition {
+        RoleDefinition { name: name.to_owned(), actions: actions.to_vec() }
+    }
+
+    fn reader() -> Vec<RoleDefinition> {
+        vec![role("reader", &[DataAction::ReadMetadata, DataAction::Query])]
     }
 
     fn ada() -> Assignee {
@@ -312,56 +241,34 @@ mod tests {
             (Assignee::AppRole("Readers".to_owned()), true),
             (Assignee::AppRole("staff".to_owned()), false),
         ] {
-            let rights = rights(&[(assignee.clone(), "reader", ScopeName::Account)], Vec::new()).unwrap();
+            let rights = rights(&[(assignee.clone(), "reader", ScopeName::Account)], reader()).unwrap();
             let answer = rights.authorise(Action::ReadMetadata, Resource::Account);
             assert_eq!(answer.is_ok(), expected, "{assignee:?}");
         }
     }
 
     #[test]
-    fn a_star_stands_for_one_part() {
-        for (pattern, action, expected) in [
-            (ALL_OF_ITEMS, READ_ITEM, true),
-            (ALL_OF_ITEMS, EXECUTE_QUERY, false),
-            (ALL_OF_CONTAINERS, EXECUTE_QUERY, true),
-            (ALL_OF_CONTAINERS, READ_ITEM, false),
-            ("Microsoft.DocumentDB/databaseAccounts/*", READ_METADATA, true),
-            ("Microsoft.DocumentDB/databaseAccounts/*", READ_ITEM, false),
-            ("microsoft.documentdb/DATABASEACCOUNTS/readmetadata", READ_METADATA, true),
-            ("*", READ_METADATA, false),
-            ("Microsoft.DocumentDB/databaseAccounts/read*", READ_METADATA, false),
-            ("", READ_METADATA, false),
-        ] {
-            assert_eq!(matches(pattern, action), expected, "{pattern} {action}");
-        }
-    }
-
-    #[test]
     fn what_cannot_be_meant_is_refused() {
-        assert!(rights(&[(ada(), "owner", ScopeName::Account)], Vec::new()).unwrap_err().contains("owner"));
-        for action in
-            ["", "*", "Microsoft.DocumentDB/*", "Microsoft.DocumentDB/databaseAccounts/sqlDatabases/write"]
-        {
-            assert!(rights(&[], own(&[action])).unwrap_err().contains(action), "{action}");
-        }
-        assert!(rights(&[], [own(&[READ_ITEM]), own(&[READ_ITEM])].concat()).is_err());
-        let named = RoleDefinition { name: "reader".to_owned(), actions: Vec::new() };
-        assert!(rights(&[], vec![named]).is_err());
+        assert!(rights(&[(ada(), "owner", ScopeName::Account)], reader()).unwrap_err().contains("owner"));
+        assert!(rights(&[], [reader(), reader()].concat()).unwrap_err().contains("reader"));
     }
 
     #[test]
     fn the_account_itself_is_read_by_whoever_reads_a_part_of_it() {
         let scope = ScopeName::Container { database: "d".to_owned(), container: "c".to_owned() };
-        let part = rights(&[(ada(), "reader", scope)], Vec::new()).unwrap();
+        let part = rights(&[(ada(), "reader", scope)], reader()).unwrap();
         assert!(part.authorise(Action::ReadAccount, Resource::Account).is_ok());
         assert!(part.authorise(Action::ReadMetadata, Resource::Account).is_err());
-        let nothing = rights(&[(ada(), "own", ScopeName::Account)], own(&[READ_ITEM])).unwrap();
+        let nothing =
+            rights(&[(ada(), "own", ScopeName::Account)], vec![role("own", &[DataAction::ReadDocument])])
+                .unwrap();
         assert!(nothing.authorise(Action::ReadAccount, Resource::Account).is_err());
     }
 
     #[test]
     fn no_role_changes_the_catalog() {
-        let rights = rights(&[(ada(), "contributor", ScopeName::Account)], Vec::new()).unwrap();
+        let all = vec![role("contributor", &DataAction::ALL)];
+        let rights = rights(&[(ada(), "contributor", ScopeName::Account)], all).unwrap();
         for action in [Action::ChangeMetadata, Action::ReadPermissions, Action::ChangePermissions] {
             let answer = rights.authorise(action, Resource::Account);
             assert!(matches!(answer, Err(AccessFault::RoleImpossible { .. })), "{action:?}");

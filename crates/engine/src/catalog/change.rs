@@ -2,9 +2,11 @@
 
 use super::CONTAINERS_MAX;
 use super::entries::{CatalogStamp, Container, Database, Offer, OfferOwner};
+use super::partition_map::{PartitionMap, PlannedSplit};
 use super::rows;
 use super::shelf::{Entry, Shelf};
 use super::state::{Catalog, CatalogState, Dropped, Shelves};
+use crate::slot::PartitionSlot;
 use bytes::Bytes;
 use kv::{Batch, CommitFault, Durability, Store};
 use model::{
@@ -12,7 +14,9 @@ use model::{
     ScriptKind, Throughput,
 };
 use partition::keyspace::{self, CATALOG, PartitionId};
-use partition::{commit_fault, delete_owner_row, highest_assigned, new_partition_rows, read_fault};
+use partition::{
+    SealedPartition, commit_fault, delete_owner_row, highest_assigned, new_partition_rows, read_fault,
+};
 use std::sync::Arc;
 use tokio::sync::MutexGuard;
 
@@ -28,6 +32,8 @@ pub(crate) struct Change<'a> {
     batch: Batch,
     /// Containers with a new definition.
     defined: Vec<Arc<Container>>,
+    /// Containers with a new map of their partitions.
+    mapped: Vec<(Arc<Container>, Arc<PartitionMap>)>,
     stamp: CatalogStamp,
     shrinking: bool,
     _turn: MutexGuard<'a, ()>,
@@ -50,6 +56,7 @@ impl<'a> Change<'a> {
             state,
             batch: Batch::default(),
             defined: Vec::new(),
+            mapped: Vec::new(),
             stamp,
             shrinking: true,
             _turn: turn,
@@ -109,7 +116,7 @@ impl<'a> Change<'a> {
     /// A new container with the heads of its partitions.
     pub(crate) async fn put_new_container(&mut self, container: &Arc<Container>) -> Result<(), Fault> {
         self.raise_floor().await?;
-        for entry in &container.map.entries {
+        for entry in &container.map.load().entries {
             let id = PartitionId { container: container.number(), ordinal: entry.ordinal };
             new_partition_rows(id, self.state.meta.floor, &mut self.batch);
         }
@@ -122,10 +129,35 @@ impl<'a> Change<'a> {
         self.batch.put(
             CATALOG,
             keyspace::container_key(container.number()),
-            rows::encode_container(container),
+            rows::encode_container(container, &container.map.load()),
         );
         self.state.insert_container(Arc::clone(container));
         self.defined.push(Arc::clone(container));
+    }
+
+    /// Changes the map of a container's partitions.
+    pub(crate) fn put_map(&mut self, container: &Arc<Container>, map: PartitionMap) {
+        let row = rows::encode_container(container, &map);
+        self.batch.put(CATALOG, keyspace::container_key(container.number()), row);
+        self.mapped.push((Arc::clone(container), Arc::new(map)));
+    }
+
+    /// Replaces a sealed partition by two others, in the rows of the partitions and in the map of the container. Returns
+    /// the new partitions.
+    pub(crate) fn put_split(
+        &mut self,
+        container: &Arc<Container>,
+        planned: &PlannedSplit,
+        sealed: &SealedPartition,
+    ) -> Result<[Arc<PartitionSlot>; 2], Fault> {
+        let (map, children) = container.map.load().split(planned, self.stamp)?;
+        let number = container.number();
+        let ids = [&children[0], &children[1]]
+            .map(|child| PartitionId { container: number, ordinal: child.ordinal });
+        sealed.add_to(ids, &mut self.batch);
+        self.shrinking = false;
+        self.put_map(container, map);
+        Ok(children)
     }
 
     /// Removes a container; its number is kept until its rows are deleted.
@@ -138,7 +170,7 @@ impl<'a> Change<'a> {
         let is_missed = partition::planted::is_planted(partition::planted::PlantedFault::OpeningIsMissed);
         #[cfg(not(feature = "planted-faults"))]
         let is_missed = false;
-        for entry in container.map.entries.iter().filter(|_| !is_missed) {
+        for entry in container.map.load().entries.iter().filter(|_| !is_missed) {
             delete_owner_row(PartitionId { container: number, ordinal: entry.ordinal }, &mut self.batch);
         }
         self.drop_offer(&container.rid());
@@ -260,6 +292,7 @@ impl<'a> Change<'a> {
         committed.map_err(commit_fault)?;
         // Before it is visible: callers that find a definition in the catalog may rely on the partitions using it.
         self.defined.iter().for_each(|container| container.adopt_shape());
+        self.mapped.into_iter().for_each(|(container, map)| container.map.replace(map));
         self.catalog.publish(self.state);
         Ok(())
     }

@@ -1,19 +1,20 @@
 //! Entries of the catalog: databases, containers with their partition map, offers.
 
+use super::partition_map::{CurrentMap, PartitionMap};
+use crate::budget::Budget;
 use crate::derived::Derived;
 use crate::slot::{Opening, PartitionSlot};
 use exec::ParsedProperty;
 use model::policy::ComputedProperty;
 use model::{
-    ContainerDefinition, ContainerNumber, DatabaseNumber, DefaultTtl, EffectiveKey, EffectiveRange, Etag,
-    EvaluationFault, OfferNumber, PartitionKeyDefinition, PartitionOrdinal, QueryFault, Rid, Throughput,
+    ContainerDefinition, ContainerNumber, DatabaseNumber, DefaultTtl, EffectiveRange, Etag, EvaluationFault,
+    MissingFault, OfferNumber, PartitionOrdinal, QueryFault, Rid, SessionToken, Throughput,
 };
 use partition::index::{ComputedQueries, ComputedReader};
 use partition::keyspace::PartitionId;
-use partition::{ContainerShape, CurrentShape};
+use partition::{ContainerShape, CurrentShape, PartitionSpec};
 use plan::query::Query;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// When and by which catalog change something was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,11 +64,12 @@ pub struct Database {
     number: DatabaseNumber,
     id: String,
     stamp: CatalogStamp,
+    budget: Arc<Budget>,
 }
 
 impl Database {
     pub(crate) fn new(number: DatabaseNumber, id: String, stamp: CatalogStamp) -> Database {
-        Database { number, id, stamp }
+        Database { number, id, stamp, budget: Arc::default() }
     }
 
     /// Its number, never reused.
@@ -97,6 +99,11 @@ impl Database {
 
     pub(crate) fn stamp(&self) -> CatalogStamp {
         self.stamp
+    }
+
+    /// What the containers without throughput of their own share.
+    pub(crate) fn budget(&self) -> &Arc<Budget> {
+        &self.budget
     }
 }
 
@@ -140,7 +147,7 @@ pub struct Container {
     /// Whether expiry rows must be rewritten because the default time to live changed.
     pub(crate) expiry_pending: bool,
     pub(crate) shape: Arc<CurrentShape>,
-    pub(crate) map: Arc<PartitionMap>,
+    pub(crate) map: Arc<CurrentMap>,
     /// The computed properties with their queries, or the name of one that could not be parsed.
     computed: Result<Arc<[ParsedProperty]>, String>,
     rid: Rid,
@@ -150,7 +157,7 @@ pub struct Container {
 impl Container {
     pub(crate) fn new(parts: ContainerParts, expiry_pending: bool, map: PartitionMap) -> Container {
         let shape = Arc::new(CurrentShape::new(parts.shape(expiry_pending)));
-        Container::assemble(parts, expiry_pending, shape, Arc::new(map))
+        Container::assemble(parts, expiry_pending, shape, Arc::new(CurrentMap::new(map)))
     }
 
     pub(crate) fn replaced(
@@ -173,16 +180,21 @@ impl Container {
         parts: ContainerParts,
         expiry_pending: bool,
         shape: Arc<CurrentShape>,
-        map: Arc<PartitionMap>,
+        map: Arc<CurrentMap>,
     ) -> Container {
         let rid = Rid::Container(parts.database.number, parts.number);
         let computed = parts.computed();
         Container { parts, expiry_pending, shape, map, computed, rid, derived: Derived::default() }
     }
 
-    /// This container, read from the store again, with the partitions that are in use.
+    /// This container, read from the store again, with the partitions that are in use. A split that was stored
+    /// although its outcome was unknown takes effect.
     pub(crate) fn with_partitions_of(&self, old: &Container) -> Container {
         let (shape, map) = (Arc::clone(&old.shape), Arc::clone(&old.map));
+        let (stored, in_use) = (self.map.load(), map.load());
+        if stored.stamp.change > in_use.stamp.change {
+            map.replace(Arc::new(stored.with_slots_of(&in_use)));
+        }
         Container::assemble(self.parts.clone(), self.expiry_pending, shape, map)
     }
 
@@ -195,8 +207,13 @@ impl Container {
 
     /// What is needed to open one of its partitions.
     pub(crate) fn opening(&self, slot: &PartitionSlot) -> Opening {
+        Opening { spec: self.spec(slot), shape: Arc::clone(&self.shape) }
+    }
+
+    /// The id, range and ancestors of one of its partitions.
+    pub(crate) fn spec(&self, slot: &PartitionSlot) -> PartitionSpec {
         let id = PartitionId { container: self.parts.number, ordinal: slot.ordinal };
-        Opening { id, shape: Arc::clone(&self.shape) }
+        PartitionSpec { id, range: slot.range.clone(), ancestors: self.map.load().ancestors_of(slot) }
     }
 
     /// Makes the partitions use this definition unless they use a newer one.
@@ -207,7 +224,7 @@ impl Container {
         {
             return;
         }
-        for partition in self.map.entries.iter().filter_map(|slot| slot.current()) {
+        for partition in self.map.load().entries.iter().filter_map(|slot| slot.current()) {
             partition.reshape();
         }
     }
@@ -216,6 +233,25 @@ impl Container {
     #[cfg(feature = "planted-faults")]
     pub(crate) fn force_shape(&self) {
         self.shape.force(self.parts.shape(self.expiry_pending));
+    }
+
+    /// The hashes of a range, also of one that was split since; refused only if there never was such a range.
+    pub fn range_of(&self, ordinal: PartitionOrdinal) -> Result<EffectiveRange, MissingFault> {
+        self.map.load().range_of(ordinal).cloned()
+    }
+
+    /// The session tokens for a client that has addressed a range. If the range was split since, the client may not
+    /// know its descendants; it gets one token for the range itself, with the highest LSN.
+    pub fn tokens_for_range(
+        &self,
+        ordinal: PartitionOrdinal,
+        tokens: Vec<SessionToken>,
+    ) -> Vec<SessionToken> {
+        if self.map.load().by_ordinal(ordinal).is_some() {
+            return tokens;
+        }
+        let lsn = tokens.iter().map(|token| token.lsn).max();
+        lsn.map(|lsn| SessionToken { ordinal, lsn }).into_iter().collect()
     }
 
     /// Its number, never reused.
@@ -270,73 +306,19 @@ impl Container {
     }
 
     pub(crate) fn range_feed(&self) -> RangeFeed {
-        let count = self.map.entries.len();
+        let map = self.map.load();
+        let count = map.entries.len();
         let range = |entry: &Arc<PartitionSlot>| PartitionRange {
             ordinal: entry.ordinal,
             range: entry.range.clone(),
-            parents: entry.parents.clone(),
+            parents: entry.ancestors.iter().map(|ancestor| ancestor.ordinal).collect(),
             rid: Rid::Range(self.parts.database.number, self.parts.number, entry.ordinal),
-            etag: self.map.stamp.etag(),
-            ts: self.map.stamp.ts,
+            etag: entry.since.etag(),
+            ts: entry.since.ts,
             throughput_fraction: 1.0 / count as f64,
         };
-        let ranges = self.map.entries.iter().map(range).collect();
-        RangeFeed { ranges, etag: format!("\"{}\"", self.map.stamp.change) }
-    }
-}
-
-/// The partitions of a container, sorted by range, without gaps.
-#[derive(Debug)]
-pub(crate) struct PartitionMap {
-    pub(crate) entries: Vec<Arc<PartitionSlot>>,
-    /// When the map last changed.
-    pub(crate) stamp: CatalogStamp,
-    retired: AtomicBool,
-}
-
-impl PartitionMap {
-    pub(crate) fn new(entries: Vec<Arc<PartitionSlot>>, stamp: CatalogStamp) -> PartitionMap {
-        let retired = AtomicBool::new(false);
-        PartitionMap { entries, stamp, retired }
-    }
-
-    /// Ends the use of the partitions: the container was dropped, although some requests may still hold it.
-    pub(crate) fn retire(&self) {
-        self.retired.store(true, Ordering::SeqCst);
-    }
-
-    /// Whether the container was dropped.
-    pub(crate) fn is_retired(&self) -> bool {
-        self.retired.load(Ordering::SeqCst)
-    }
-
-    pub(crate) fn initial(
-        definition: &PartitionKeyDefinition,
-        count: u32,
-        stamp: CatalogStamp,
-    ) -> PartitionMap {
-        let entry =
-            |(ordinal, range)| Arc::new(PartitionSlot::new(PartitionOrdinal(ordinal), range, Vec::new()));
-        let entries = (0..).zip(definition.initial_ranges(count)).map(entry).collect();
-        PartitionMap::new(entries, stamp)
-    }
-
-    /// The partition that owns `key`.
-    pub(crate) fn owner(&self, key: &EffectiveKey) -> Option<&Arc<PartitionSlot>> {
-        let after = self.entries.partition_point(|entry| entry.range.min <= *key);
-        self.entries.get(after.checked_sub(1)?)
-    }
-
-    /// The partitions that own a part of `range`, in its order.
-    pub(crate) fn owners<'a>(
-        &'a self,
-        range: &'a EffectiveRange,
-    ) -> impl Iterator<Item = &'a Arc<PartitionSlot>> {
-        self.entries.iter().filter(|entry| entry.range.overlaps(range))
-    }
-
-    pub(crate) fn by_ordinal(&self, ordinal: PartitionOrdinal) -> Option<&Arc<PartitionSlot>> {
-        self.entries.iter().find(|entry| entry.ordinal == ordinal)
+        let ranges = map.entries.iter().map(range).collect();
+        RangeFeed { ranges, change: map.stamp.change }
     }
 }
 
@@ -345,8 +327,15 @@ impl PartitionMap {
 pub struct RangeFeed {
     /// The ranges, sorted, without gaps.
     pub ranges: Vec<PartitionRange>,
-    /// The feed's ETag, quoted.
-    pub etag: String,
+    /// The catalog change that last changed the ranges.
+    pub change: u64,
+}
+
+impl RangeFeed {
+    /// The ranges that came into being after a catalog change; none if they have not changed since.
+    pub fn since(&self, change: u64) -> impl Iterator<Item = &PartitionRange> {
+        self.ranges.iter().filter(move |range| range.etag.stamp > change)
+    }
 }
 
 /// A partition key range.

@@ -8,7 +8,9 @@ mod encryption_keys;
 mod entries;
 mod load;
 mod offers;
+mod partition_map;
 mod permissions;
+mod rates;
 mod rows;
 mod scripts;
 mod shelf;
@@ -18,10 +20,11 @@ mod usage;
 mod users;
 
 pub use encryption_keys::ClientEncryptionKey;
-pub(crate) use entries::PartitionMap;
+pub(crate) use entries::CatalogStamp;
 pub use entries::{
     Addressed, Container, Database, ListPage, ListRequest, Offer, OfferOwner, PartitionRange, RangeFeed,
 };
+pub(crate) use partition_map::{PARTITIONS_MAX, PartitionMap, PlannedSplit};
 pub use permissions::{Permission, PermissionPart, PermissionResource, WantedPermission};
 pub use scripts::{NamedScript, Script};
 pub use shelf::Entry;
@@ -45,7 +48,7 @@ use std::sync::Arc;
 /// Maximum number of containers of a store: the top bit of their number in a RID is used otherwise.
 const CONTAINERS_MAX: u32 = (1 << 31) - 1;
 /// Maximum number of partitions of a new container.
-const PARTITIONS_MAX: u64 = 1024;
+const NEW_PARTITIONS_MAX: u64 = 1024;
 
 impl Engine {
     /// Finds a database by name, or else by RID, for a caller who may know of it and wants to perform `action` on it.
@@ -285,7 +288,7 @@ fn partition_count(throughput: Throughput, options: &EngineOptions) -> Result<u3
         rate if rate <= options.partition_throughput_max => 1,
         rate => rate.div_ceil(options.partition_throughput_new.max(1)).max(1),
     };
-    if count > PARTITIONS_MAX {
+    if count > NEW_PARTITIONS_MAX {
         return Err(LimitFault::Exhausted { what: "partitions" }.into());
     }
     Ok(u32::try_from(count).unwrap_or(1))

@@ -1,4 +1,5 @@
-//! Offers: provisioned throughput, and how it changes. A change of rate does not move data yet.
+//! Offers: provisioned throughput, and how it changes. A higher rate may require more partitions, which are split in
+//! the background.
 
 use super::entries::{ListPage, ListRequest, Offer};
 use super::state::CatalogState;
@@ -43,8 +44,14 @@ impl Engine {
         let current = current.ok_or(MissingFault::Resource)?;
         condition.check(current.etag())?;
         let throughput = wanted.applied(current.throughput(), floor(&change.state, &current))?;
+        if let Rid::Container(_, number) = current.owner().rid
+            && let Some(container) = change.state.container(number)
+        {
+            self.check_rate(&container, throughput.max())?;
+        }
         let replaced = change.replace_offer(&current, throughput);
         change.commit().await?;
+        self.jobs.wake();
         Ok(replaced)
     }
 }

@@ -7,27 +7,33 @@
 //! counters    version · database, container, offer, resource, change: the last numbers assigned · two secrets:32
 //! database    version · id · stamp
 //! container   version · database number · definition · stamp · expiry pending · stamp of the map · partitions:
-//!             ordinal · lower bound · upper bound · ordinals of parents
+//!             ordinal · lower bound · upper bound · ancestors: ordinal · last LSN; stamp; then split partitions:
+//!             ordinal · lower bound · upper bound · whether its rows are deleted
+//!             (version 1, before splits: the partitions end with an empty list, and no split partitions follow)
 //! offer       version · RID of the owner · throughput · highest rate · stamp
 //! small       version · RID · id · definition · stamp
 //! stamp       change · seconds
 //! ```
 
-use super::entries::{CatalogStamp, Container, ContainerParts, Database, Offer, OfferOwner, PartitionMap};
+use super::entries::{CatalogStamp, Container, ContainerParts, Database, Offer, OfferOwner};
+use super::partition_map::{PartitionMap, RetiredPartition};
 use super::shelf::{DefinitionCode, Entry};
 use crate::slot::PartitionSlot;
 use bytes::Bytes;
 use model::{
     ContainerDefinition, ContainerNumber, DatabaseNumber, DecodeFault, Decoder, EffectiveKey, EffectiveRange,
-    Encoder, Fault, OfferNumber, PartitionOrdinal, ResourceNumber, Rid, StorageFault, Throughput,
+    Encoder, Fault, Lsn, OfferNumber, PartitionOrdinal, ResourceNumber, Rid, StorageFault, Throughput,
 };
+use partition::Ancestor;
 use partition::index::{ComputedReader, parse_computed};
 use std::sync::Arc;
 
-/// Versions of the rows, one for each kind. A row of another version is refused.
+/// Versions of the rows, one for each kind. A row of an unknown version is refused.
 const META_VERSION: u8 = 1;
 const DATABASE_VERSION: u8 = 1;
-const CONTAINER_VERSION: u8 = 1;
+const CONTAINER_VERSION: u8 = 2;
+/// The version of containers that were written before partitions could be split.
+const CONTAINER_VERSION_UNSPLIT: u8 = 1;
 const OFFER_VERSION: u8 = 1;
 const SMALL_RESOURCE_VERSION: u8 = 1;
 
@@ -115,14 +121,16 @@ pub(crate) fn decode_database(number: DatabaseNumber, row: &[u8]) -> Result<Data
     decode(row, DATABASE_VERSION, fields).map_err(|fault| damaged(&format!("database {}", number.0), &fault))
 }
 
-pub(crate) fn encode_container(container: &Container) -> Bytes {
+/// The row of a container with this map of its partitions.
+pub(crate) fn encode_container(container: &Container, map: &PartitionMap) -> Bytes {
     encode(CONTAINER_VERSION, |out| {
         out.number(container.database().number().0);
         container.definition().encode(out);
         container.stamp().encode(out);
         out.flag(container.expiry_pending);
-        container.map.stamp.encode(out);
-        out.list(&container.map.entries, encode_partition);
+        map.stamp.encode(out);
+        out.list(&map.entries, encode_partition);
+        out.list(&map.retired, encode_retired);
     })
 }
 
@@ -132,6 +140,7 @@ pub(crate) fn decode_container(
     database: impl FnOnce(DatabaseNumber) -> Option<Arc<Database>>,
     computed_reader: ComputedReader,
 ) -> Result<Container, Fault> {
+    let is_unsplit = row.first() == Some(&CONTAINER_VERSION_UNSPLIT);
     let fields = |input: &mut Decoder<'_>| {
         let number_of_database = DatabaseNumber(input.number("database of a container")?);
         let database =
@@ -140,28 +149,73 @@ pub(crate) fn decode_container(
         let stamp = CatalogStamp::decode(input)?;
         let expiry_pending = input.flag("whether expiry is pending")?;
         let map_stamp = CatalogStamp::decode(input)?;
-        let entries = input.list("partitions", decode_partition)?;
+        let map = if is_unsplit {
+            let entries = input.list("partitions", |input| decode_unsplit(input, map_stamp))?;
+            PartitionMap::new(entries, Vec::new(), map_stamp)
+        } else {
+            let entries = input.list("partitions", decode_partition)?;
+            PartitionMap::new(entries, input.list("split partitions", decode_retired)?, map_stamp)
+        };
         let computed = parse_computed(&definition.policies.computed, computed_reader);
         let parts = ContainerParts { number, database, definition, stamp, computed, computed_reader };
-        Ok(Container::new(parts, expiry_pending, PartitionMap::new(entries, map_stamp)))
+        Ok(Container::new(parts, expiry_pending, map))
     };
-    decode(row, CONTAINER_VERSION, fields)
-        .map_err(|fault| damaged(&format!("container {}", number.0), &fault))
+    let version = if is_unsplit { CONTAINER_VERSION_UNSPLIT } else { CONTAINER_VERSION };
+    decode(row, version, fields).map_err(|fault| damaged(&format!("container {}", number.0), &fault))
 }
 
 fn encode_partition(out: &mut Encoder, entry: &Arc<PartitionSlot>) {
     out.number(entry.ordinal.0);
-    out.bytes(entry.range.min.as_bytes());
-    out.bytes(entry.range.max.as_bytes());
-    out.list(&entry.parents, |out, parent| out.number(parent.0));
+    encode_range(out, &entry.range);
+    out.list(&entry.ancestors, |out, ancestor| {
+        out.number(ancestor.ordinal.0);
+        out.number(ancestor.lsn_last.0);
+    });
+    entry.since.encode(out);
 }
 
 fn decode_partition(input: &mut Decoder<'_>) -> Result<Arc<PartitionSlot>, DecodeFault> {
-    let ordinal = |input: &mut Decoder<'_>| input.number("partition ordinal").map(PartitionOrdinal);
+    let (number, range) = (decode_ordinal(input)?, decode_range(input)?);
+    let ancestors = input.list("ancestors", |input| {
+        let ordinal = decode_ordinal(input)?;
+        let lsn_last = Lsn(input.number("last LSN of an ancestor")?);
+        Ok(Ancestor { ordinal, lsn_last, is_empty: false })
+    })?;
+    Ok(Arc::new(PartitionSlot::new(number, range, ancestors, CatalogStamp::decode(input)?)))
+}
+
+fn decode_unsplit(input: &mut Decoder<'_>, since: CatalogStamp) -> Result<Arc<PartitionSlot>, DecodeFault> {
+    let (number, range) = (decode_ordinal(input)?, decode_range(input)?);
+    match input.list("parents", decode_ordinal)?.as_slice() {
+        [] => Ok(Arc::new(PartitionSlot::new(number, range, Vec::new(), since))),
+        [_, ..] => Err(input.invalid("parents")),
+    }
+}
+
+fn encode_retired(out: &mut Encoder, retired: &RetiredPartition) {
+    out.number(retired.ordinal.0);
+    encode_range(out, &retired.range);
+    out.flag(retired.is_empty);
+}
+
+fn decode_retired(input: &mut Decoder<'_>) -> Result<RetiredPartition, DecodeFault> {
+    let (ordinal, range) = (decode_ordinal(input)?, decode_range(input)?);
+    Ok(RetiredPartition { ordinal, range, is_empty: input.flag("whether rows are deleted")? })
+}
+
+fn decode_ordinal(input: &mut Decoder<'_>) -> Result<PartitionOrdinal, DecodeFault> {
+    let ordinal = PartitionOrdinal::from_raw(input.number("partition ordinal")?);
+    ordinal.ok_or_else(|| input.invalid("partition ordinal"))
+}
+
+fn encode_range(out: &mut Encoder, range: &EffectiveRange) {
+    out.bytes(range.min.as_bytes());
+    out.bytes(range.max.as_bytes());
+}
+
+fn decode_range(input: &mut Decoder<'_>) -> Result<EffectiveRange, DecodeFault> {
     let bound = |input: &mut Decoder<'_>| input.bytes("bound of a range").map(EffectiveKey::from_bytes);
-    let number = ordinal(input)?;
-    let range = EffectiveRange { min: bound(input)?, max: bound(input)? };
-    Ok(Arc::new(PartitionSlot::new(number, range, input.list("parents", ordinal)?)))
+    Ok(EffectiveRange { min: bound(input)?, max: bound(input)? })
 }
 
 pub(crate) fn encode_offer(offer: &Offer) -> Bytes {
@@ -247,4 +301,78 @@ fn decode<'a, T>(
 
 fn damaged(row: &str, fault: &DecodeFault) -> Fault {
     StorageFault::Damaged { what: format!("catalog row of {row}: {fault}") }.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::partition_map::PlannedSplit;
+    use super::*;
+    use model::{ContainerDraft, PartitionKeyDefinition, PartitionKeyKind};
+
+    const STAMP: CatalogStamp = CatalogStamp { change: 3, ts: 4 };
+
+    fn container() -> (Arc<Database>, Container) {
+        let database = Arc::new(Database::new(DatabaseNumber(1), "d".to_owned(), STAMP));
+        let key = PartitionKeyDefinition::new(PartitionKeyKind::HashV2, ["/pk"]).unwrap();
+        let definition = ContainerDraft::new("c", key).checked().unwrap();
+        let map = PartitionMap::initial(&definition.partition_key, 2, STAMP);
+        let parts = ContainerParts {
+            number: ContainerNumber(7),
+            database: Arc::clone(&database),
+            definition,
+            stamp: STAMP,
+            computed: Arc::new([]),
+            computed_reader: |_| None,
+        };
+        (database, Container::new(parts, true, map))
+    }
+
+    fn decoded(row: &[u8], database: &Arc<Database>) -> Result<Container, Fault> {
+        decode_container(ContainerNumber(7), row, |_| Some(Arc::clone(database)), |_| None)
+    }
+
+    #[test]
+    fn a_container_with_split_partitions_comes_back() {
+        let (database, container) = container();
+        let map = Arc::clone(&container.map.load());
+        let parent = Arc::clone(&map.entries[1]);
+        let cut = EffectiveKey::from_bytes(&[0x30]);
+        let planned = PlannedSplit { parent, cut, lsn_last: Lsn(99) };
+        let (split, _) = map.split(&planned, CatalogStamp { change: 5, ts: 6 }).unwrap();
+        let split = split.with_empty(PartitionOrdinal(1));
+        let row = encode_container(&container, &split);
+        let again = decoded(&row, &database).unwrap();
+        let again = again.map.load();
+        assert_eq!((again.stamp, &again.retired), (split.stamp, &split.retired));
+        for (found, expected) in again.entries.iter().zip(&split.entries) {
+            assert_eq!((found.ordinal, &found.range), (expected.ordinal, &expected.range));
+            assert_eq!((&found.ancestors, found.since), (&expected.ancestors, expected.since));
+        }
+        assert!((0..row.len()).all(|length| decoded(&row[..length], &database).is_err()));
+    }
+
+    #[test]
+    fn a_container_of_a_store_without_splits_is_read() {
+        let (database, container) = container();
+        let map = container.map.load();
+        let row = encode(CONTAINER_VERSION_UNSPLIT, |out| {
+            out.number(container.database().number().0);
+            container.definition().encode(out);
+            container.stamp().encode(out);
+            out.flag(true);
+            map.stamp.encode(out);
+            out.list(&map.entries, |out, entry| {
+                out.number(entry.ordinal.0);
+                encode_range(out, &entry.range);
+                out.list(&[] as &[PartitionOrdinal], |out, parent| out.number(parent.0));
+            });
+        });
+        let again = decoded(&row, &database).unwrap();
+        assert_eq!(again.definition(), container.definition());
+        let again = again.map.load();
+        assert_eq!((again.entries.len(), again.stamp, again.entries[1].since), (2, STAMP, STAMP));
+        let mut unknown = row.to_vec();
+        unknown[0] = 9;
+        assert!(decoded(&unknown, &database).is_err());
+    }
 }

@@ -1,12 +1,13 @@
 //! The catalog's state at one moment, how it is loaded, and how changes are serialised.
 
 use super::change::Change;
-use super::entries::{Addressed, CatalogStamp, Container, Database, Offer, PartitionMap};
+use super::entries::{Addressed, CatalogStamp, Container, Database, Offer};
+use super::partition_map::CurrentMap;
 use super::permissions::Permission;
 use super::rows::{self, MetaRow, StoreSecrets};
 use super::shelf::{DefinitionCode, Shelf};
 use crate::authorisation::Grant;
-use crate::engine::Engine;
+use crate::engine::{Engine, ThroughputMode};
 use arc_swap::ArcSwap;
 use kv::{Batch, Durability, Store};
 use model::{
@@ -91,7 +92,7 @@ impl Shelves {
 pub(crate) struct Dropped {
     pub(crate) number: ContainerNumber,
     /// Its partitions, if it was in use since the start: their writers must have ended before the rows are deleted.
-    pub(crate) map: Option<Arc<PartitionMap>>,
+    pub(crate) map: Option<Arc<CurrentMap>>,
     /// Whether the floor of LSNs is above all of its LSNs.
     pub(crate) is_below_floor: bool,
 }
@@ -104,6 +105,7 @@ pub(crate) struct Catalog {
     /// A change has failed and it is unknown whether it is in the store.
     doubtful: AtomicBool,
     computed_reader: ComputedReader,
+    throughput: ThroughputMode,
 }
 
 impl Catalog {
@@ -111,6 +113,7 @@ impl Catalog {
     pub(crate) async fn open(
         store: &Store,
         computed_reader: ComputedReader,
+        throughput: ThroughputMode,
         fill_random: impl Fn(&mut [u8]),
     ) -> Result<Catalog, Fault> {
         let view = store.view().await.map_err(read_fault)?;
@@ -120,12 +123,24 @@ impl Catalog {
             batch.put(CATALOG, keyspace::catalog_meta_key(), rows::encode_meta(&state.meta));
             store.submit(&store.lane(), batch, Durability::Sync).await.map_err(commit_fault)?;
         }
-        Ok(Catalog {
-            state: ArcSwap::from_pointee(state),
+        let catalog = Catalog {
+            state: ArcSwap::default(),
             changing: Mutex::new(()),
             doubtful: AtomicBool::new(false),
             computed_reader,
-        })
+            throughput,
+        };
+        catalog.show(state);
+        Ok(catalog)
+    }
+
+    /// Makes a state visible.
+    fn show(&self, state: CatalogState) {
+        match self.throughput {
+            ThroughputMode::Measure => {}
+            ThroughputMode::Enforce => state.assign_rates(),
+        }
+        self.state.store(Arc::new(state));
     }
 
     /// The current entries.
@@ -163,7 +178,7 @@ impl Catalog {
             store.submit(&store.lane(), Batch::default(), Durability::Sync).await.map_err(commit_fault)?;
         let mut found = CatalogState::load(&view, self.computed_reader).await?;
         found.take_over(&self.state.load());
-        self.state.store(Arc::new(found));
+        self.show(found);
         self.doubtful.store(false, Ordering::Release);
         Ok(())
     }
@@ -181,7 +196,7 @@ impl Catalog {
     /// Makes the result of a change visible.
     pub(super) fn publish(&self, state: CatalogState) {
         state.retire_dropped();
-        self.state.store(Arc::new(state));
+        self.show(state);
     }
 
     /// Whether the outcome of a change is unknown.

@@ -50,7 +50,7 @@ impl Engine {
         Ok(ContainerUsage {
             documents: partitions.iter().map(|partition| partition.documents).sum(),
             document_bytes: partitions.iter().map(|partition| partition.document_bytes).sum(),
-            partitions: container.map.entries.len(),
+            partitions: container.map.load().entries.len(),
             stored_procedures: scripts(ScriptKind::StoredProcedure),
             triggers: scripts(ScriptKind::Trigger),
             functions: scripts(ScriptKind::UserDefinedFunction),

@@ -17,8 +17,10 @@ impl Engine {
     pub(super) async fn delete_dropped(&self, number: ContainerNumber) -> Result<(), Fault> {
         let Some(Dropped { map, .. }) = self.dropped(number) else { return Ok(()) };
         // A writer that is still running would write rows that nobody ever deletes.
-        for slot in map.iter().flat_map(|map| &map.entries) {
-            slot.seal(&self.slots).await;
+        for map in map.iter().map(|map| map.load()) {
+            for slot in &map.entries {
+                slot.seal(&self.slots).await;
+            }
         }
         // Its heads are deleted with its rows: their LSNs are saved in the floor before.
         if self.dropped(number).is_some_and(|dropped| !dropped.is_below_floor) {

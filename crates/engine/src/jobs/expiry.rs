@@ -59,7 +59,7 @@ impl Engine {
             let chunk =
                 view.scan(EXPIRY, rest.clone(), Direction::Forward, limit).await.map_err(read_fault)?;
             drop(view);
-            let map = self.newest_map(container)?;
+            let map = Arc::clone(&container.map.load());
             let sweeping = by_partition(&map, &chunk.rows).into_values().map(|due| {
                 let Due { place, mutations } = due;
                 self.carry_out(container, place, mutations)

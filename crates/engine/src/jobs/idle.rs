@@ -13,7 +13,8 @@ impl Engine {
         let bounds = self.options.partitions;
         let now = self.slots.tick();
         let containers: Vec<Arc<Container>> = self.catalog.state().containers().cloned().collect();
-        let slots = containers.iter().flat_map(|container| &container.map.entries);
+        let maps: Vec<_> = containers.iter().map(|container| container.map.load()).collect();
+        let slots = maps.iter().flat_map(|map| &map.entries);
         let mut open: Vec<&Arc<PartitionSlot>> = slots.filter(|slot| slot.current().is_some()).collect();
         open.sort_by_key(|slot| slot.used_at());
         let surplus = open.len().saturating_sub(bounds.open_max);

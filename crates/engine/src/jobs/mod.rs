@@ -1,4 +1,5 @@
-//! Housekeeping: sweeping expired documents, deleting dropped containers, trimming logs, closing idle partitions.
+//! Housekeeping: sweeping expired documents, deleting dropped containers, trimming logs, closing idle partitions,
+//! splitting partitions.
 //!
 //! Each piece of work is a separate task that processes what the store says is left to do, so work that a crash
 //! interrupts continues at the next start. A piece that fails or panics is logged and tried again in a later round; the
@@ -10,10 +11,12 @@ mod expiry;
 mod idle;
 mod poison;
 mod reschedule;
+mod separate;
+mod split;
 mod trim;
 
 use crate::engine::Engine;
-use model::{ContainerNumber, Fault, MissingFault, PartitionOrdinal};
+use model::{ContainerNumber, Fault, MissingFault, PartitionOrdinal, StorageFault};
 use partition::BudgetStep;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -69,6 +72,12 @@ enum HousekeepingJob {
     Trim(ContainerNumber, PartitionOrdinal),
     /// Close idle partitions.
     CloseIdle,
+    /// Split a partition.
+    Split(ContainerNumber, PartitionOrdinal),
+    /// Separate a partition from those that it was split from.
+    Separate(ContainerNumber, PartitionOrdinal),
+    /// Delete the rows of a split partition that its descendants do not need any more.
+    DeleteSplit(ContainerNumber, PartitionOrdinal),
 }
 
 impl HousekeepingJob {
@@ -80,6 +89,9 @@ impl HousekeepingJob {
             HousekeepingJob::Sweep(_) => "sweep expired documents",
             HousekeepingJob::Trim(..) => "trim logs",
             HousekeepingJob::CloseIdle => "close idle partitions",
+            HousekeepingJob::Split(..) => "split a partition",
+            HousekeepingJob::Separate(..) => "separate a partition",
+            HousekeepingJob::DeleteSplit(..) => "delete a split partition",
         }
     }
 
@@ -93,6 +105,9 @@ impl HousekeepingJob {
             HousekeepingJob::Sweep(number) => engine.sweep_expired(number).await,
             HousekeepingJob::Trim(number, ordinal) => engine.trim_log(number, ordinal).await,
             HousekeepingJob::CloseIdle => engine.close_idle_partitions().await,
+            HousekeepingJob::Split(number, ordinal) => engine.split_due(number, ordinal).await,
+            HousekeepingJob::Separate(number, ordinal) => engine.separate(number, ordinal).await,
+            HousekeepingJob::DeleteSplit(number, ordinal) => engine.delete_split(number, ordinal).await,
         };
         let is_dropped = |number| engine.catalog.state().container(number).is_none();
         unless_dropped(result, self.container().is_some_and(is_dropped))
@@ -103,17 +118,24 @@ impl HousekeepingJob {
         match self {
             HousekeepingJob::Reschedule(number)
             | HousekeepingJob::Sweep(number)
-            | HousekeepingJob::Trim(number, _) => Some(number),
+            | HousekeepingJob::Trim(number, _)
+            | HousekeepingJob::Split(number, _)
+            | HousekeepingJob::Separate(number, _)
+            | HousekeepingJob::DeleteSplit(number, _) => Some(number),
             HousekeepingJob::ResolveCatalog | HousekeepingJob::Drop(_) | HousekeepingJob::CloseIdle => None,
         }
     }
 }
 
-/// The result of a job for a container that may have been dropped meanwhile: then its absence is no failure and nothing
-/// is left to do.
+/// The result of a job for a container that may have been dropped meanwhile: then its absence and the end of its writers
+/// are no failures and nothing is left to do.
 fn unless_dropped(result: Result<(), Fault>, is_dropped: bool) -> Result<(), Fault> {
     match result {
-        Err(Fault::Missing(MissingFault::Owner)) if is_dropped => Ok(()),
+        Err(Fault::Missing(MissingFault::Owner) | Fault::Storage(StorageFault::Unavailable { .. }))
+            if is_dropped =>
+        {
+            Ok(())
+        }
         result => result,
     }
 }
@@ -143,7 +165,7 @@ impl Jobs {
         }
     }
 
-    fn is_stopping(&self) -> bool {
+    pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::SeqCst)
     }
 }
@@ -168,6 +190,8 @@ impl Engine {
             due.push(HousekeepingJob::CloseIdle);
         }
         due.extend(self.due_trims());
+        due.extend(self.due_splits());
+        due.extend(self.due_separations());
         due.extend(state.dropped().iter().map(|dropped| HousekeepingJob::Drop(dropped.number)));
         let mut of_containers = Vec::new();
         for container in state.containers() {
@@ -291,6 +315,10 @@ mod tests {
         let absent = || Err(Fault::Missing(MissingFault::Owner));
         assert_eq!(unless_dropped(absent(), true), Ok(()));
         assert_eq!(unless_dropped(absent(), false), absent());
+        let ended =
+            || Err(StorageFault::Unavailable { cause: "the container was deleted".to_owned() }.into());
+        assert_eq!(unless_dropped(ended(), true), Ok(()));
+        assert_eq!(unless_dropped(ended(), false), ended());
         let internal = || Err(Fault::Internal("x".to_owned()));
         assert_eq!(unless_dropped(internal(), true), internal());
     }

@@ -39,7 +39,8 @@ impl Engine {
         let container = self.catalog.state().container(number);
         let Some(container) = container.filter(|container| container.expiry_pending) else { return Ok(()) };
         let mut walked = Walked::All;
-        for slots in container.map.entries.chunks(WALKS_MAX) {
+        let map = Arc::clone(&container.map.load());
+        for slots in map.entries.chunks(WALKS_MAX) {
             let walks = slots.iter().map(|slot| self.reschedule_at(&container, slot)).collect();
             for ended in join_all(walks).await {
                 if ended? == Walked::Part {
@@ -69,7 +70,7 @@ impl Engine {
     async fn reschedule_at(&self, container: &Container, slot: &Arc<PartitionSlot>) -> Result<Walked, Fault> {
         let change = container.stamp().change;
         let whole = slot.keys(container.number());
-        let id = container.opening(slot).id;
+        let id = container.spec(slot).id;
         let view = self.store().view().await.map_err(read_fault)?;
         let saved = RescheduleCheckpoint::load(&view, id).await?;
         drop(view);

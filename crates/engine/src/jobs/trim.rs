@@ -5,7 +5,7 @@
 use super::HousekeepingJob;
 use crate::catalog::Container;
 use crate::engine::Engine;
-use model::{ContainerNumber, Fault, PartitionOrdinal};
+use model::{ContainerNumber, Fault, PartitionOrdinal, StorageFault};
 use std::sync::atomic::Ordering;
 
 /// Rounds between two trims of a log.
@@ -21,8 +21,9 @@ impl Engine {
         };
         let state = self.catalog.state();
         let of_container = |container: &Container| {
-            let slots = container.map.entries.iter();
-            let due = slots.filter(|slot| slot.trimmed_in() <= due_since && slot.current().is_some());
+            let map = container.map.load();
+            let due =
+                map.entries.iter().filter(|slot| slot.trimmed_in() <= due_since && slot.current().is_some());
             due.map(|slot| HousekeepingJob::Trim(container.number(), slot.ordinal)).collect::<Vec<_>>()
         };
         state.containers().flat_map(|container| of_container(container)).take(LISTED_MAX).collect()
@@ -34,16 +35,41 @@ impl Engine {
         number: ContainerNumber,
         ordinal: PartitionOrdinal,
     ) -> Result<(), Fault> {
-        let container = self.catalog.state().container(number);
-        let slots = container.iter().flat_map(|container| &container.map.entries);
-        let Some(slot) = slots.into_iter().find(|slot| slot.ordinal == ordinal) else { return Ok(()) };
+        let Some(container) = self.catalog.state().container(number) else { return Ok(()) };
+        let Some(slot) = container.map.load().by_ordinal(ordinal).cloned() else { return Ok(()) };
         slot.trim_begins(self.jobs.round.load(Ordering::Relaxed));
         let Some(partition) = slot.current() else { return Ok(()) };
         loop {
             let _step = self.housekeeping_step().await;
-            if !partition.trim_log().await? || self.jobs.is_stopping() {
+            let trimmed = partition.trim_log().await;
+            if !unless_closed(trimmed, partition.has_ended())? || self.jobs.is_stopping() {
                 return Ok(());
             }
         }
+    }
+}
+
+/// Whether there is more to trim. A partition that was closed meanwhile, because it was idle, has nothing to trim until
+/// it is opened again.
+fn unless_closed(trimmed: Result<bool, Fault>, has_ended: bool) -> Result<bool, Fault> {
+    match trimmed {
+        Err(Fault::Storage(StorageFault::Unavailable { .. })) if has_ended => Ok(false),
+        trimmed => trimmed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partition_that_was_closed_meanwhile_does_not_fail() {
+        let stopped =
+            || Err(StorageFault::Unavailable { cause: "the partition has stopped".to_owned() }.into());
+        assert_eq!(unless_closed(stopped(), true), Ok(false));
+        assert_eq!(unless_closed(stopped(), false), stopped());
+        let internal = || Err(Fault::Internal("x".to_owned()));
+        assert_eq!(unless_closed(internal(), true), internal());
+        assert_eq!(unless_closed(Ok(true), false), Ok(true));
     }
 }

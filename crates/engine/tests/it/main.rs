@@ -19,4 +19,6 @@ mod read_many;
 mod recreated;
 mod slots;
 mod small_resources;
+mod split;
 mod sweep;
+mod throughput;

@@ -122,7 +122,7 @@ async fn a_container_that_is_dropped_while_its_partition_is_being_opened_leaves_
         metrics: PartitionMetrics::default(),
     };
     let shape = Arc::new(CurrentShape::new(ContainerShape::from(container.definition())));
-    let spec = PartitionSpec { id, range: EffectiveRange::full() };
+    let spec = PartitionSpec { id, range: EffectiveRange::full(), ancestors: Vec::new() };
     let late = PhysicalPartition::open(environment, spec, shape).await.unwrap();
     held.hold();
     pass_turns().await;

@@ -124,7 +124,7 @@ impl Harness {
             new_partition_rows(id, 0, &mut batch);
             store.submit(&store.lane(), batch, Durability::Sync).await.unwrap();
             let keys = keyspace::effective_range(SYSTEM.container, &range);
-            let spec = PartitionSpec { id, range };
+            let spec = PartitionSpec { id, range, ancestors: Vec::new() };
             let opened =
                 PhysicalPartition::open(environment.clone(), spec, Arc::clone(&shape)).await.unwrap();
             let opened = Arc::new(opened);

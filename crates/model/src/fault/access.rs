@@ -24,16 +24,14 @@ pub enum AccessFault {
     #[error("the bearer token cannot be accepted: {0}")]
     Bearer(#[from] BearerFault),
     /// No role of the caller allows this.
-    #[error("no role of \"{principal}\" allows the action \"{action}\" on {scope}")]
+    #[error("no role of \"{principal}\" allows to {action} on {scope}")]
     RoleMissing {
         /// The caller.
         principal: String,
         /// The missing action.
-        action: &'static str,
+        action: DataAction,
         /// The scope where it is missing. Boxed, because faults are moved often and this one is rare.
         scope: Box<ScopeName>,
-        /// Whether the action concerns databases and containers rather than their data.
-        is_metadata: bool,
     },
     /// No role can allow this: it needs an account key.
     #[error("no role can allow {needed}: it needs an account key")]
@@ -47,6 +45,64 @@ pub enum AccessFault {
         /// The operation.
         needed: &'static str,
     },
+}
+
+/// What roles allow, one by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataAction {
+    /// Read the account, databases, containers and their parts, but no documents.
+    ReadMetadata,
+    /// Read one document.
+    ReadDocument,
+    /// Create a document.
+    CreateDocument,
+    /// Create a document or replace it.
+    UpsertDocument,
+    /// Replace or patch a document.
+    ReplaceDocument,
+    /// Delete a document.
+    DeleteDocument,
+    /// Query or list documents.
+    Query,
+    /// Read the change feed.
+    ReadChangeFeed,
+    /// Execute a stored procedure.
+    ExecuteProcedure,
+    /// Read and delete conflicts.
+    ManageConflicts,
+}
+
+impl DataAction {
+    /// Every data action.
+    pub const ALL: [DataAction; 10] = [
+        DataAction::ReadMetadata,
+        DataAction::ReadDocument,
+        DataAction::CreateDocument,
+        DataAction::UpsertDocument,
+        DataAction::ReplaceDocument,
+        DataAction::DeleteDocument,
+        DataAction::Query,
+        DataAction::ReadChangeFeed,
+        DataAction::ExecuteProcedure,
+        DataAction::ManageConflicts,
+    ];
+}
+
+impl fmt::Display for DataAction {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            DataAction::ReadMetadata => "read metadata",
+            DataAction::ReadDocument => "read documents",
+            DataAction::CreateDocument => "create documents",
+            DataAction::UpsertDocument => "upsert documents",
+            DataAction::ReplaceDocument => "replace documents",
+            DataAction::DeleteDocument => "delete documents",
+            DataAction::Query => "query documents",
+            DataAction::ReadChangeFeed => "read the change feed",
+            DataAction::ExecuteProcedure => "execute stored procedures",
+            DataAction::ManageConflicts => "manage conflicts",
+        })
+    }
 }
 
 /// A part of the account, by the names in the request.

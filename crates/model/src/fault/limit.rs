@@ -73,6 +73,12 @@ pub enum LimitFault {
         /// When to retry.
         retry_after_ms: u64,
     },
+    /// The provisioned throughput of the partition, or of the database that shares it, is used up.
+    #[error("the request rate is higher than the provisioned throughput: no changes were made")]
+    Throughput {
+        /// When to retry.
+        retry_after_ms: u64,
+    },
     /// All callers together have too many queries in progress.
     #[error("the server is busy with other queries")]
     Overloaded {
@@ -92,6 +98,7 @@ impl LimitFault {
     pub fn retry_after_ms(&self) -> Option<u64> {
         match self {
             LimitFault::Busy { retry_after_ms }
+            | LimitFault::Throughput { retry_after_ms }
             | LimitFault::Overloaded { retry_after_ms }
             | LimitFault::Stopping { retry_after_ms } => Some(*retry_after_ms),
             LimitFault::TooLarge { .. }

@@ -9,7 +9,7 @@ mod evaluation;
 mod limit;
 mod request;
 
-pub use access::{AccessFault, BearerFault, ScopeName};
+pub use access::{AccessFault, BearerFault, DataAction, ScopeName};
 pub use change_feed::ChangeFeedFault;
 pub use definition::{
     ComputedRule, DefinitionList, DefinitionNumber, DefinitionPart, DefinitionRule, EncryptionRule,

@@ -69,6 +69,14 @@ pub enum RequestFault {
         /// Components of the definition.
         expected: usize,
     },
+    /// A partition cannot be split as requested.
+    #[error(
+        "the partition key range {id} cannot be split there: both parts need documents of different partition keys"
+    )]
+    Indivisible {
+        /// The id of the range.
+        id: String,
+    },
     /// A string in the partition key is too long.
     #[error("a partition key string of {bytes} bytes exceeds the limit of {limit}")]
     PartitionKeyTooLong {

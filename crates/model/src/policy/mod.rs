@@ -97,14 +97,15 @@ impl Policies {
         };
         fixed("conflictResolutionPolicy", self.conflicts == new.conflicts)?;
         fixed("clientEncryptionPolicy", self.encryption == new.encryption)?;
-        // Embeddings can be added and removed; an existing one cannot be changed.
+        // Embeddings can be added and removed, but not all of them; an existing one cannot be changed.
         let old = self.vectors.as_ref().map_or(&[][..], |policy| &policy.embeddings);
         let replacement = new;
         let new = new.vectors.as_ref().map_or(&[][..], |policy| &policy.embeddings);
         let altered = |embedding: &VectorEmbedding| {
             new.iter().any(|other| other.path == embedding.path && other != embedding)
         };
-        fixed("vectorEmbeddingPolicy", !old.iter().any(altered))?;
+        let is_turned_off = !old.is_empty() && new.is_empty();
+        fixed("vectorEmbeddingPolicy", !is_turned_off && !old.iter().any(altered))?;
         self.check_vector_indexes(&replacement.indexing)
     }
 

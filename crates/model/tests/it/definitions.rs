@@ -213,7 +213,8 @@ fn small_definitions_come_back() {
         assert!(same(&mut input));
         input.finish().unwrap();
     };
-    for throughput in [Throughput::Manual(400), Throughput::Autoscale { max: 1_000_000 }] {
+    let autoscale = |increment_percent| Throughput::Autoscale { max: 1_000_000, increment_percent };
+    for throughput in [Throughput::Manual(400), autoscale(0), autoscale(100)] {
         check(&|out| throughput.encode(out), &|input| Throughput::decode(input) == Ok(throughput));
     }
     for trigger in [None, Some((TriggerTime::Post, TriggerOperation::Upsert))] {

@@ -59,7 +59,7 @@ impl Drop for Build {
 }
 
 async fn build(input: BuildInput) -> Result<IndexWriter, Fault> {
-    let IndexEnvironment { store, partition, memory, .. } = input.environment.clone();
+    let IndexEnvironment { store, partition, lineage, memory, .. } = input.environment.clone();
     let mut index_writer = IndexWriter::new(input.environment, input.rules, input.lsn);
     let mut range = keyspace::effective_range(partition.container, &input.range);
     loop {
@@ -78,7 +78,7 @@ async fn build(input: BuildInput) -> Result<IndexWriter, Fault> {
     for _ in 0..ROUNDS_MAX {
         let _step = memory.steps().step().await;
         let view = store.view().await.map_err(read_fault)?;
-        let taken = catch_up(&mut index_writer, &view, partition).await?;
+        let taken = catch_up(&mut index_writer, &view, &lineage).await?;
         drop(view);
         index_writer.spill().await?;
         if taken <= REMAINDER_MAX {

@@ -44,6 +44,23 @@ impl DeadSet {
         is_new
     }
 
+    /// Adds many ranks.
+    pub(crate) fn insert_all(&mut self, ranks: &RoaringBitmap) {
+        let (Some(first), Some(last)) = (ranks.min(), ranks.max()) else { return };
+        for index in first / CHUNK_RANKS..=last / CHUNK_RANKS {
+            let start = index * CHUNK_RANKS;
+            let added: RoaringBitmap = ranks.range(start..=start + (CHUNK_RANKS - 1)).collect();
+            if added.is_empty() {
+                continue;
+            }
+            let chunk = Arc::make_mut(self.chunk_mut(index).get_or_insert_default());
+            let before = chunk.len();
+            *chunk |= added;
+            let after = chunk.len();
+            self.len += after - before;
+        }
+    }
+
     fn chunk_mut(&mut self, index: u32) -> &mut Option<Arc<RoaringBitmap>> {
         let index = index as usize;
         if self.chunks.len() <= index {
@@ -171,6 +188,13 @@ mod tests {
         assert!(now.added_since(&before).eq(killed));
         assert_eq!(before.len() + 2, now.len());
         assert!(killed.iter().all(|rank| !before.contains(*rank)));
+        let mut many = DeadSet::clone(&before);
+        many.insert_all(&some(700).into_iter().collect());
+        let mut one_by_one = DeadSet::clone(&before);
+        for rank in some(700) {
+            one_by_one.insert(rank);
+        }
+        assert_eq!((many.len(), many.added_since(&one_by_one).next()), (one_by_one.len(), None));
         // A set that is not shared is changed without a copy.
         let mut own = dead(&[1]);
         let chunk = Arc::as_ptr(own.chunk(0).unwrap());

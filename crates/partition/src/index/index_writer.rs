@@ -17,21 +17,26 @@ use crate::index::memory::{IndexMemory, MemoryShare};
 use crate::index::merge::{FAN_IN, merge_all};
 use crate::index::piece::{Piece, RunPiece, SegmentPiece};
 use crate::index::rules::Rules;
+use crate::index::run::Run;
 use crate::index::run_numbers::RunNumbers;
 use crate::index::segment::{SEGMENT_DOCUMENTS_MAX, Segment};
 use crate::index::terms::DocumentVersion;
 use crate::index::unnamed::UnnamedRun;
 use crate::keyspace::PartitionId;
+use crate::lineage::Lineage;
 use crate::metrics::PartitionMetrics;
 use kv::{Batch, Store};
 use model::{DocumentNumber, Fault, Lsn};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use tokio::sync::Notify;
 use tokio::task::JoinError;
 
 /// The writer waits for a running flush when memory holds the documents of more flushes than this.
 const BACKLOG_MAX: usize = 4;
+
+/// Runs of ancestors that are rewritten together.
+const FOREIGN_RUNS_MAX: usize = 8;
 
 /// After a failed job the next one waits for this fraction of a flush.
 const RETRY_PART: usize = 8;
@@ -73,6 +78,10 @@ impl Prepared {
 pub(crate) struct IndexEnvironment {
     pub(crate) store: Store,
     pub(crate) partition: PartitionId,
+    /// The partition, its keys and its ancestors.
+    pub(crate) lineage: Arc<Lineage>,
+    /// Runs that are in memory already, because the partition was split from one that used them.
+    pub(crate) loaded: Arc<[Weak<Run>]>,
     pub(crate) memory: Arc<IndexMemory>,
     pub(crate) run_numbers: Arc<RunNumbers>,
     pub(crate) metrics: PartitionMetrics,
@@ -100,6 +109,8 @@ pub(crate) struct IndexWriter {
     flush_wanted: bool,
     /// Changes to wait for after a failed job.
     pause: usize,
+    /// Whether runs of ancestors are rewritten.
+    separates: bool,
     job_state: JobState,
 }
 
@@ -128,6 +139,7 @@ impl IndexWriter {
             changes: 0,
             flush_wanted: false,
             pause: 0,
+            separates: false,
             job_state: JobState::Incomplete,
         }
     }
@@ -150,9 +162,19 @@ impl IndexWriter {
         self.environment.partition
     }
 
-    #[cfg(test)]
-    pub(crate) fn runs(&self) -> &[RunPiece] {
+    pub(crate) fn run_pieces(&self) -> &[RunPiece] {
         &self.runs
+    }
+
+    /// The stored manifest, if there is one.
+    pub(crate) fn saved_manifest(&self) -> Option<Manifest> {
+        self.lsn_saved.map(|lsn| manifest(self, lsn, &self.runs))
+    }
+
+    /// Rewrites runs of ancestors, as soon as no other job is due, until there are none.
+    pub(crate) fn separate(&mut self) {
+        self.separates = true;
+        self.begin_job();
     }
 
     pub(crate) fn rules(&self) -> &Arc<Rules> {
@@ -312,9 +334,19 @@ impl IndexWriter {
         }
         if self.is_flush_due() {
             self.begin_flush();
-        } else if let Some(inputs) = self.due_runs() {
+        } else if let Some(inputs) = self.due_runs().or_else(|| self.foreign_runs()) {
             self.job_state = JobState::Busy(run_merge_job(self.environment.clone(), inputs, self.lsn));
         }
+    }
+
+    /// Runs that an ancestor has written, with documents of other partitions.
+    fn foreign_runs(&self) -> Option<Vec<RunPiece>> {
+        self.lsn_saved.filter(|_| self.separates)?;
+        let foreign: Vec<RunPiece> =
+            self.runs.iter().filter(|piece| self.own_run(piece).is_none()).cloned().collect();
+        let live: u64 = foreign.iter().map(|piece| piece.live_count()).sum();
+        let count = if live < u64::from(u32::MAX) { FOREIGN_RUNS_MAX } else { 1 };
+        (!foreign.is_empty()).then(|| foreign.into_iter().take(count).collect())
     }
 
     /// Starts to flush what is in memory, however little.

@@ -220,6 +220,11 @@ impl<'l> Leaf<'l> {
                 &present
             }
         };
+        if let Some(least) = least_in_run(self.path, range, piece, live)
+            && least > max
+        {
+            return Ok(least);
+        }
         let mut terms = run_terms(source, piece, self.path, range).await?;
         let mut sum = 0;
         while sum <= max && terms.peek().is_some() {
@@ -384,6 +389,19 @@ fn term_bound(path: &IndexPath, range: &CodeRange, piece: &Piece, field: &mut us
             blocks.saturating_mul(TERMS_PER_BLOCK).min(piece.run.fences.documents_between(first, last))
         }
     }
+}
+
+/// A lower bound of the live documents with a term in a range, by the blocks that lie wholly in it: no term is read.
+/// `None` if the fences do not say it.
+fn least_in_run(path: &IndexPath, range: &CodeRange, piece: &RunPiece, live: &Live<'_>) -> Option<u64> {
+    // A dead document may have several of the terms, unless its path has one value.
+    let has_one_value = !path.has_elements() && !path.is_spatial() && !path.is_logical();
+    if live.within.is_some() || !(live.dead.is_empty() || has_one_value) {
+        return None;
+    }
+    let (first, last) = blocks_of(path, range, piece);
+    let inner = last.checked_sub(1).filter(|inner| *inner > first)?;
+    Some(piece.run.fences.documents_between(first + 1, inner).saturating_sub(live.dead.len()))
 }
 
 /// The first and the last block that may have terms of a range.

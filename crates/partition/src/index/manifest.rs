@@ -72,12 +72,13 @@ impl Manifest {
     }
 }
 
-/// Loads a run with its dead set.
+/// Loads a run with its dead set. A run that is `loaded` already is shared.
 pub(crate) async fn load_piece(
     memory: &Arc<IndexMemory>,
     view: &View,
     partition: PartitionId,
     meta: RunMeta,
+    loaded: Option<Arc<Run>>,
 ) -> Result<RunPiece, Fault> {
     let mut dead = DeadSet::default();
     let mut range = keyspace::dead_range(partition, meta.owner, meta.id);
@@ -97,9 +98,12 @@ pub(crate) async fn load_piece(
         return Err(damaged("dead set of a run"));
     }
     let owner = PartitionId { ordinal: meta.owner, ..partition };
-    let run = Run::load(memory, view, owner, meta).await?;
+    let run = match loaded {
+        Some(run) => run,
+        None => Arc::new(Run::load(memory, view, owner, meta).await?),
+    };
     let dead = Arc::new(dead);
-    Ok(RunPiece { run: Arc::new(run), saved: Arc::clone(&dead), dead })
+    Ok(RunPiece { run, saved: Arc::clone(&dead), dead })
 }
 
 /// Writes the parts of a dead set that have changed since it was saved.

@@ -15,6 +15,7 @@
 //! | `life` | the states of an index: serving, building, swapping |
 //! | `index_writer`, `jobs`, `memory`, `options` | the writer's side: applying changes, merging and flushing pieces |
 //! | `recovery`, `build` | opening and rebuilding |
+//! | `split` | the indexes of two partitions that share the runs of the one they were split from |
 //! | `lookup`, `leaf`, `required_terms`, `documents`, `walk`, `counts`, `statistics`, `columns`, `reader`, `overlay` | the reader's side |
 //! | `audit` | comparison of the index with the records |
 
@@ -54,7 +55,9 @@ mod run_numbers;
 mod run_writer;
 mod segment;
 mod spatial;
+mod split;
 mod statistics;
+mod term_count;
 mod terms;
 #[cfg(test)]
 mod tests;
@@ -84,8 +87,14 @@ pub(crate) use index_writer::{Changes, IndexEnvironment, IndexWriter, InstallBat
 pub(crate) use jobs::drop_run;
 pub(crate) use life::{BuildStart, IndexEvent, IndexLife, IndexProgress};
 pub use manifest::Fingerprint;
+pub(crate) use manifest::Manifest;
+pub(crate) use piece::Piece;
 pub(crate) use recovery::{catch_up, open};
 pub(crate) use rules::Rules;
+pub(crate) use run::Run;
+pub(crate) use run_cursor::RunSource;
 pub(crate) use run_numbers::RunNumbers;
+pub(crate) use split::{Half, RunHalves, SealedIndex, SplitPoint};
+pub(crate) use term_count::term_count;
 pub(crate) use terms::DocumentVersion;
 pub(crate) use unnamed::UnnamedRun;

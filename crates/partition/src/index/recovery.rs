@@ -8,15 +8,17 @@ use crate::index::index_writer::{Changes, IndexEnvironment, IndexWriter, Prepare
 use crate::index::manifest::{Manifest, load_piece, stored_runs};
 use crate::index::rules::Rules;
 use crate::index::terms::DocumentVersion;
-use crate::keyspace::{self, LOG, NUMBERS, PartitionId, RECORDS};
-use crate::log::{LogEntry, LogPosition};
+use crate::keyspace::{self, NUMBERS, PartitionId, RECORDS};
+use crate::lineage::Lineage;
+use crate::log::LogPosition;
+use crate::overlay::RowsView;
 use crate::record::Record;
 use crate::storage::{damaged, read_fault};
 use bytes::Bytes;
 use kv::{Direction, KeyRange, ScanLimit, View};
 use model::{DocumentNumber, EffectiveRange, Fault, Lsn, StorageFault};
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// Rows and bytes per step.
 const STEP: ScanLimit = ScanLimit { rows: 1024, bytes: 4 << 20 };
@@ -97,10 +99,11 @@ async fn open_saved(
     let Some(rules) = rules else { return Ok(Saved::Unusable) };
     let mut runs = Vec::with_capacity(manifest.runs.len());
     for meta in &manifest.runs {
-        runs.push(load_piece(&environment.memory, view, environment.partition, meta.clone()).await?);
+        let loaded = environment.loaded.iter().filter_map(Weak::upgrade).find(|run| run.meta == *meta);
+        runs.push(load_piece(&environment.memory, view, environment.partition, meta.clone(), loaded).await?);
     }
     let mut index_writer = IndexWriter::saved(environment.clone(), rules, &manifest, runs);
-    catch_up(&mut index_writer, view, environment.partition).await?;
+    catch_up(&mut index_writer, view, &environment.lineage).await?;
     Ok(Saved::Usable(Box::new(index_writer)))
 }
 
@@ -113,31 +116,28 @@ pub fn is_damage(fault: &Fault) -> bool {
 pub(crate) async fn catch_up(
     index_writer: &mut IndexWriter,
     view: &View,
-    partition: PartitionId,
+    lineage: &Lineage,
 ) -> Result<usize, Fault> {
     let mut taken = 0;
-    let first = LogPosition::start_of(index_writer.lsn.next());
-    let mut range = keyspace::log_range(partition, first, Lsn(u64::MAX));
+    let mut first = LogPosition::start_of(index_writer.lsn.next());
+    let rows = RowsView::from(view.clone());
     loop {
-        let chunk = view.scan(LOG, range.clone(), Direction::Forward, STEP).await.map_err(read_fault)?;
-        let Some((last, _)) = chunk.rows.last() else {
-            return Ok(taken);
+        let chunk = lineage.log(&rows, first, Lsn(u64::MAX), STEP).await?;
+        let lsn = match (chunk.reached, chunk.entries.last()) {
+            // The rest of the last transaction may be in the next chunk.
+            (Some(reached), _) => index_writer.lsn.max(Lsn(reached.lsn.0.saturating_sub(1))),
+            (None, Some(last)) => last.at.lsn,
+            (None, None) => return Ok(taken),
         };
-        taken += chunk.rows.len();
-        let lsn = keyspace::parse_log_key(last).ok_or_else(|| damaged("log key"))?.lsn;
-        // The rest of the last transaction may be in the next chunk.
-        let lsn = if chunk.more { index_writer.lsn.max(Lsn(lsn.0.saturating_sub(1))) } else { lsn };
-        let mut numbers = Vec::with_capacity(chunk.rows.len());
-        for (_, row) in &chunk.rows {
-            numbers.push(LogEntry::decode(row)?.number);
-        }
-        let changes = current_versions(view, partition, &numbers).await?;
+        taken += chunk.entries.len();
+        let numbers: Vec<DocumentNumber> = chunk.entries.iter().map(|found| found.entry.number).collect();
+        let changes = current_versions(view, lineage.id, &numbers).await?;
         let prepared = Prepared::new(index_writer.rules(), changes);
         index_writer.apply(prepared, lsn).await;
-        if !chunk.more {
-            return Ok(taken);
+        match chunk.reached {
+            Some(reached) => first = reached.next(),
+            None => return Ok(taken),
         }
-        range = keyspace::after(&range, last);
     }
 }
 

@@ -31,6 +31,8 @@ pub(crate) const TIME: &str = "_ts";
 pub(crate) struct Rules {
     nodes: Vec<RuleNode>,
     indexes: bool,
+    /// Whether the policy names no paths but `/*`.
+    indexes_everything: bool,
     composites: Vec<Composite>,
     /// The properties that the policy names, with their cursors.
     computed: Vec<(IndexableProperty, PolicyCursor)>,
@@ -117,6 +119,7 @@ impl Rules {
         let mut rules = Rules {
             nodes: vec![RuleNode::default()],
             indexes,
+            indexes_everything: false,
             composites: Vec::new(),
             computed: Vec::new(),
             spatial: Vec::new(),
@@ -140,6 +143,9 @@ impl Rules {
                 IndexEnd::Below => self.nodes[node].below = Some(verdict),
             }
         }
+        let root = &self.nodes[ROOT];
+        let is_system = |name: &str| SYSTEM_PROPERTIES.contains(&name) || ALWAYS.contains(&name);
+        self.indexes_everything = root.below == Some(true) && root.names.keys().all(|name| is_system(name));
         for name in SYSTEM_PROPERTIES.into_iter().chain(ALWAYS) {
             let node = self.node_of(&[IndexSegment::Name(name.to_owned())]);
             let verdict = ALWAYS.contains(&name);
@@ -199,6 +205,11 @@ impl Rules {
     /// Whether documents have terms other than their logical key.
     pub(crate) fn indexes(&self) -> bool {
         self.indexes
+    }
+
+    /// Whether every value of a document is indexed, apart from its system properties.
+    pub(crate) fn indexes_everything(&self) -> bool {
+        self.indexes_everything
     }
 
     pub(crate) fn composites(&self) -> &[Composite] {

@@ -129,7 +129,7 @@ impl Fences {
         low.saturating_sub(1)
     }
 
-    /// An upper bound of the documents of all postings in the blocks `first` to `last`.
+    /// The documents of all postings in the blocks `first` to `last`; an upper bound if `last` is the last of the run.
     pub(crate) fn documents_between(&self, first: usize, last: usize) -> u64 {
         let before = |block: usize| self.fences.get(block).map_or(u64::MAX, |fence| fence.documents_before);
         before(last + 1).saturating_sub(before(first))

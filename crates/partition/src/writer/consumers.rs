@@ -1,13 +1,14 @@
 //! The writer's work for consumers of the log: their positions, and trimming of what all have read.
 
 use super::{BATCH_BYTES_MAX, Writer};
-use crate::history::HistoryEntry;
 use crate::keyspace::{self, HISTORY, LOG, META, NUMBERS, PartitionId, RECORDS};
+use crate::lineage::LineageEntry;
 use crate::log::{LogEntry, LogPosition};
+use crate::overlay::RowsView;
 use crate::record::Record;
-use crate::storage::{commit_fault, damaged, read_fault};
+use crate::storage::{commit_fault, read_fault};
 use bytes::Bytes;
-use kv::{Batch, Direction, ScanLimit, View};
+use kv::{Batch, ScanLimit, View};
 use model::{Fault, Lsn};
 
 /// Log rows per trim.
@@ -50,22 +51,20 @@ impl Writer {
         // If no index is open, there may be one on disk that needs the log.
         let Some(needed) = self.index.log_needed(self.state.head.lsn) else { return Ok(more_history) };
         let end = self.lsn_consumed().min(needed).min(self.state.head.lsn).next();
-        let range = keyspace::log_range(self.id, self.state.head.trimmed, end);
         let limit = ScanLimit { rows: TRIM_ROWS_MAX, bytes: BATCH_BYTES_MAX };
-        let chunk = view.scan(LOG, range, Direction::Forward, limit).await.map_err(read_fault)?;
+        let rows = RowsView::from(view.clone());
+        let chunk = self.lineage.log(&rows, self.state.head.trimmed, end, limit).await?;
         let mut batch = Batch::default();
-        for key in unneeded(self.id, !self.consumers.is_empty(), &view, &chunk.rows).await? {
+        for key in unneeded(self.id, !self.consumers.is_empty(), &view, &chunk.entries).await? {
             batch.delete(LOG, key);
         }
-        let last = chunk.rows.last().and_then(|(key, _)| keyspace::parse_log_key(key));
-        let end = LogPosition::start_of(end);
-        self.state.head.trimmed = if chunk.more { last.unwrap_or(end) } else { end };
+        self.state.head.trimmed = chunk.reached.unwrap_or(LogPosition::start_of(end));
         if !batch.is_empty() {
             batch.mark_shrinking();
             let head = self.state.head.clone();
             self.commit_alone(batch, Some(head)).await.map_err(commit_fault)?;
         }
-        Ok(chunk.more || more_history)
+        Ok(chunk.reached.is_some() || more_history)
     }
 
     /// Deletes a bounded number of history entries that are older than the retention. Returns whether there may be
@@ -76,24 +75,27 @@ impl Writer {
         let head = &self.state.head;
         // Without a retention everything is deleted: history before a gap is useless.
         let end = LogPosition::start_of(head.lsn.next());
-        let range = keyspace::history_range(self.id, head.history_trimmed, end);
         let limit = ScanLimit { rows: TRIM_ROWS_MAX, bytes: BATCH_BYTES_MAX };
-        let chunk = view.scan(HISTORY, range, Direction::Forward, limit).await.map_err(read_fault)?;
+        let rows = RowsView::from(view.clone());
+        let mut chunk = self.lineage.history(&rows, head.history_trimmed, end.lsn, limit).await?;
+        while let Some(reached) = chunk.reached.filter(|_| chunk.entries.is_empty()) {
+            // All of them were entries of siblings, which are not this partition's to trim.
+            chunk = self.lineage.history(&rows, reached.next(), end.lsn, limit).await?;
+        }
         let mut batch = Batch::default();
         // Only what was deleted counts as trimmed: a reader that has read everything up to the last entry has missed
         // nothing, whatever LSNs were skipped since.
         let mut trimmed = head.history_trimmed;
-        let mut more = chunk.more;
-        for (key, row) in &chunk.rows {
-            let at = keyspace::parse_history_key(key).ok_or_else(|| damaged("key of the history"))?;
-            let written = HistoryEntry::decode(row)?.time.seconds();
+        let mut more = chunk.reached.is_some();
+        for LineageEntry { at, key, entry, .. } in chunk.entries {
+            let written = entry.time.seconds();
             let is_kept = retention.is_some_and(|seconds| written.saturating_add(seconds) > now);
             if is_kept && at >= head.history_from {
                 more = false;
                 break;
             }
-            batch.delete(HISTORY, key.clone());
-            trimmed = LogPosition { position: at.position.saturating_add(1), ..at };
+            batch.delete(HISTORY, key);
+            trimmed = at.next();
         }
         self.state.head.history_trimmed = trimmed;
         self.state.head.history_from = self.state.head.history_from.max(trimmed);
@@ -116,17 +118,15 @@ async fn unneeded(
     id: PartitionId,
     has_consumers: bool,
     view: &View,
-    rows: &[(Bytes, Bytes)],
+    entries: &[LineageEntry<LogEntry>],
 ) -> Result<Vec<Bytes>, Fault> {
     let mut unneeded = Vec::new();
     let mut versions = Vec::new();
-    for (key, row) in rows {
-        let entry = LogEntry::decode(row)?;
+    for LineageEntry { at, key, entry, .. } in entries {
         if entry.is_removal() {
             unneeded.push(key.clone());
         } else {
-            let at = keyspace::parse_log_key(key).ok_or_else(|| damaged("log key"))?;
-            versions.push((key, entry.number, at));
+            versions.push((key, entry.number, *at));
         }
     }
     // Without consumers the entry of a replaced version is deleted with the version, so there are none.
@@ -146,8 +146,8 @@ async fn unneeded(
             None => None,
         };
         let written = record.map(|row| Record::decode(&row)).transpose()?;
-        let is_current =
-            written.is_some_and(|record| record.log_position() == at && record.ordinal == id.ordinal);
+        // The partition and its ancestors have assigned different LSNs.
+        let is_current = written.is_some_and(|record| record.log_position() == at);
         if !is_current {
             unneeded.push(key.clone());
         }

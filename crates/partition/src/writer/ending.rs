@@ -62,6 +62,10 @@ impl Command {
             | Command::Trim { .. }
             | Command::Checkpoint { .. }
             | Command::Reshape
+            | Command::Tally { .. }
+            | Command::Flush { .. }
+            | Command::Split(_)
+            | Command::Separate { .. }
             | Command::Close { .. }
             | Command::CloseIdle { .. } => {}
         }
@@ -76,6 +80,10 @@ impl Command {
             | Command::Trim { .. }
             | Command::Checkpoint { .. }
             | Command::Reshape
+            | Command::Tally { .. }
+            | Command::Flush { .. }
+            | Command::Split(_)
+            | Command::Separate { .. }
             | Command::Close { .. }
             | Command::CloseIdle { .. } => {
                 let fault = StorageFault::Unavailable { cause: "the partition has stopped".to_owned() };

@@ -69,7 +69,7 @@ impl Writer {
             return self.open_index(view, head).await;
         }
         let Some(index_writer) = self.index.index_writer_mut() else { return Ok(()) };
-        match index::catch_up(index_writer, view, self.id).await {
+        match index::catch_up(index_writer, view, &self.lineage).await {
             Err(fault) if is_damage(&fault) => self.open_index(view, head).await,
             other => other.map(drop),
         }
@@ -121,7 +121,7 @@ impl Writer {
     /// Replaces the serving index and its manifest by an index that was built.
     async fn swap(&mut self, mut built: IndexWriter) -> Result<(), Fault> {
         let view = self.store.view().await.map_err(read_fault)?;
-        index::catch_up(&mut built, &view, self.id).await?;
+        index::catch_up(&mut built, &view, &self.lineage).await?;
         let mut batch = self.manifest_deletion(&view).await?;
         drop(view);
         let named = built.save(&mut batch);

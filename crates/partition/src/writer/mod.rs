@@ -10,8 +10,10 @@ mod consumers;
 mod ending;
 mod indexing;
 mod recovery;
+mod splitting;
 
 use self::recovery::BatchFailure;
+pub(crate) use self::splitting::SplitCommand;
 use crate::cache::RecordCache;
 use crate::carryover::Carryover;
 use crate::clock::PartitionClock;
@@ -19,19 +21,22 @@ use crate::evaluate::evaluate;
 use crate::head::Head;
 use crate::index::{Changes, IndexEnvironment, IndexLife, IndexProgress, IndexWriter, Prepared, RunNumbers};
 use crate::keyspace::{self, EXPIRY, META, PartitionId, RECORDS};
-use crate::log::load_consumers;
+use crate::lineage::Lineage;
+use crate::log::{LogPosition, load_consumers};
 use crate::owner::Claim;
 use crate::partition::{Executed, IdleClose, PartitionEnvironment, PartitionSpec, Unexecuted};
 use crate::published::Published;
 use crate::record::Record;
 use crate::shape::CurrentShape;
+use crate::split::{Separation, Tally};
 use crate::staging::{StagingContext, TRANSACTION_BYTES_MAX};
 use crate::state::{BatchNumber, Rows, WriterState};
+use crate::storage::read_fault;
 use crate::verdicts::{Decided, answer, full_fault, is_shrinking};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use kv::{Batch, CommitFault, Durability, Lane, Store, View};
-use model::{Ambient, Fault, Lsn, Ticks, Work};
+use model::{Ambient, EffectiveKey, Fault, Lsn, Ticks, Work};
 use plan::{StepFault, Transaction};
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
@@ -84,6 +89,21 @@ pub(crate) enum Command {
     },
     /// The container's definition was replaced.
     Reshape,
+    /// Counts some documents after a cut.
+    Tally {
+        cut: EffectiveKey,
+        reply: oneshot::Sender<Result<bool, Fault>>,
+    },
+    /// Flushes the index.
+    Flush {
+        reply: oneshot::Sender<()>,
+    },
+    /// Seals the partition for a split.
+    Split(Box<SplitCommand>),
+    /// Separates the partition from its ancestors, one step.
+    Separate {
+        reply: oneshot::Sender<Result<Separation, Fault>>,
+    },
     Close {
         reply: oneshot::Sender<Result<(), Fault>>,
     },
@@ -141,6 +161,13 @@ pub(crate) struct Writer {
     backlog: VecDeque<Command>,
     /// Transactions at the front of the backlog that get a batch of their own each.
     alone: usize,
+    lineage: Arc<Lineage>,
+    /// The counts after a cut, while a split is prepared.
+    tally: Option<Tally>,
+    /// Those who wait until the index is flushed.
+    flush_waiters: Vec<oneshot::Sender<()>>,
+    /// Log entries of ancestors from here on may have to be moved; `None` if there are none.
+    unmoved: Option<LogPosition>,
 }
 
 impl Writer {
@@ -153,7 +180,11 @@ impl Writer {
         carryover: Arc<Carryover>,
     ) -> Result<Writer, Fault> {
         let id = spec.id;
-        let (claim, view) = Claim::take(&environment.store, id).await?;
+        let inheritance = carryover.take_inheritance();
+        let (claim, view) = match &inheritance {
+            Some(inherited) => (inherited.claim.clone(), environment.store.view().await.map_err(read_fault)?),
+            None => Claim::take(&environment.store, id).await?,
+        };
         #[cfg(feature = "planted-faults")]
         crate::planted::stall_opening().await;
         let (head_row, head) = Head::load_row(&view, id).await?;
@@ -162,8 +193,17 @@ impl Writer {
         let consumers = load_consumers(&view, id).await?;
         let PartitionEnvironment { store, cache, ambient, durability, index: memory, metrics } = environment;
         let run_numbers = Arc::new(RunNumbers::of_epoch(claim.epoch()));
-        let index_environment =
-            IndexEnvironment { store: store.clone(), partition: id, memory, run_numbers, metrics };
+        let lineage = Arc::new(Lineage::of(&spec));
+        let inherited_runs = inheritance.iter().flat_map(|inherited| &*inherited.runs);
+        let index_environment = IndexEnvironment {
+            store: store.clone(),
+            partition: id,
+            lineage: Arc::clone(&lineage),
+            loaded: inherited_runs.map(Arc::downgrade).collect(),
+            memory,
+            run_numbers,
+            metrics,
+        };
         let index = IndexLife::new(index_environment, spec.range.clone(), progress);
         let mut writer = Writer {
             lane: store.lane(),
@@ -190,10 +230,16 @@ impl Writer {
             batch_last: 0,
             backlog: VecDeque::new(),
             alone: 0,
+            unmoved: Writer::unmoved_at_opening(lineage.has_ancestors()),
+            lineage,
+            tally: None,
+            flush_waiters: Vec::new(),
         };
         // Documents that an earlier writer has committed without noting their expiry.
         writer.shape.note_expiry(0);
         writer.open_index(&view, &head).await?;
+        // The index has taken the runs it needs.
+        drop(inheritance);
         writer.publish(view, &writer.state.head.clone());
         Ok(writer)
     }
@@ -204,6 +250,7 @@ impl Writer {
             if self.has_ended {
                 return self.return_waiting(&mut queue).await;
             }
+            self.answer_flush_waiters();
             if let Some(command) = self.next_from_backlog() {
                 if self.handle(command, &mut queue).await.is_break() {
                     return;
@@ -259,6 +306,10 @@ impl Writer {
             | Command::Trim { .. }
             | Command::Checkpoint { .. }
             | Command::Reshape
+            | Command::Tally { .. }
+            | Command::Flush { .. }
+            | Command::Split(_)
+            | Command::Separate { .. }
             | Command::Close { .. }
             | Command::CloseIdle { .. } => {
                 if self.in_flight.is_empty() {
@@ -293,6 +344,14 @@ impl Writer {
                 let _ = reply.send(self.save_checkpoint(row).await);
             }
             Command::Reshape => self.check_policy(),
+            Command::Tally { cut, reply } => {
+                let _ = reply.send(self.tally(&cut).await);
+            }
+            Command::Flush { reply } => self.flush_index(reply).await,
+            Command::Split(command) => return self.split(*command, queue).await,
+            Command::Separate { reply } => {
+                let _ = reply.send(self.separate().await);
+            }
             Command::Close { reply } => {
                 let closed = self.close().await;
                 self.return_waiting(queue).await;
@@ -349,6 +408,8 @@ impl Writer {
                     let shape = Arc::clone(&self.shape.load());
                     let context = StagingContext {
                         partition: self.id,
+                        lineage: &self.lineage,
+                        counted: self.tally.as_ref().map(|tally| &tally.counted),
                         shape: &shape,
                         now,
                         lsn_consumed: self.lsn_consumed(),
@@ -357,6 +418,9 @@ impl Writer {
                     evaluate(context, &self.state, &transaction).await.map(|(accepted, outcomes)| {
                         batch_bytes += accepted.bytes;
                         self.state.head = accepted.head;
+                        if let Some(tally) = &mut self.tally {
+                            tally.counts.change(accepted.counted);
+                        }
                         self.state.submitted(number, &accepted.rows);
                         batch_rows.extend(accepted.rows);
                         changes.extend(accepted.changes);
@@ -385,6 +449,10 @@ impl Writer {
             | Command::Trim { .. }
             | Command::Checkpoint { .. }
             | Command::Reshape
+            | Command::Tally { .. }
+            | Command::Flush { .. }
+            | Command::Split(_)
+            | Command::Separate { .. }
             | Command::Close { .. }
             | Command::CloseIdle { .. }) => {
                 self.backlog.push_front(other);

@@ -12,6 +12,7 @@
 use super::{InFlight, Writer};
 use crate::head::Head;
 use crate::log::load_consumers;
+use crate::owner::is_without_owner;
 use crate::published::Published;
 use crate::state::WriterState;
 use crate::storage::{commit_fault, read_fault};
@@ -109,7 +110,11 @@ impl Writer {
     /// Notes the failure of a batch. Reads the state again now if it is known, otherwise before the next evaluation.
     pub(super) async fn batch_failed(&mut self, failure: BatchFailure) {
         self.failure = self.failure.max(Some(failure));
-        if let Err(fault) = self.reload().await {
+        // It has counted changes that may not be stored.
+        self.tally = None;
+        if let Err(fault) = self.reload().await
+            && !self.has_ended
+        {
             tracing::warn!(event = "partition_waits", partition = ?self.id, cause = %fault, "the partition waits until the store is reopened");
         }
     }
@@ -117,7 +122,7 @@ impl Writer {
     /// Reads the state again. Nothing is submitted to the lane until then.
     async fn reload(&mut self) -> Result<(), Fault> {
         if self.failure == Some(BatchFailure::Lost) && !self.lane.is_rewound() {
-            return Err(self.end());
+            return Err(self.end().await);
         }
         let mut lane = match self.store.resolve_lane(&self.lane).await {
             Ok(lane) => lane,
@@ -149,6 +154,7 @@ impl Writer {
             }
         };
         self.lane = lane;
+        self.tally = None;
         self.publish(view.clone(), &head);
         self.state = WriterState::new(view, head);
         self.failure = None;
@@ -163,8 +169,12 @@ impl Writer {
 
     /// Ends the writer, which has lost the ownership of the partition. Nothing may be served from its state; refused
     /// batches had no effect.
-    fn end(&mut self) -> Fault {
-        if !self.has_ended {
+    async fn end(&mut self) -> Fault {
+        let is_dropped = matches!(is_without_owner(&self.store, self.id).await, Ok(true));
+        let cause = if is_dropped { "the container was deleted" } else { "the partition has another writer" };
+        if is_dropped {
+            tracing::debug!(event = "partition_dropped", partition = ?self.id, "the container of the partition was deleted; its writer ends");
+        } else if !self.has_ended {
             tracing::warn!(event = "ownership_lost", partition = ?self.id, "another writer owns the partition; this one ends");
         }
         self.has_ended = true;
@@ -172,7 +182,7 @@ impl Writer {
         for key in self.unresolved_keys.drain(..) {
             self.cache.end_write(&key);
         }
-        StorageFault::Unavailable { cause: "the partition has another writer".to_owned() }.into()
+        StorageFault::Unavailable { cause: cause.to_owned() }.into()
     }
 
     /// Makes sure that there is a view to evaluate transactions on, and returns it.

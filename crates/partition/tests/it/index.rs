@@ -74,7 +74,7 @@ async fn open_with(
     clock: &Arc<TestClock>,
     index: Arc<IndexMemory>,
 ) -> Result<PhysicalPartition, Fault> {
-    let spec = PartitionSpec { id: ID, range: EffectiveRange::full() };
+    let spec = PartitionSpec { id: ID, range: EffectiveRange::full(), ancestors: Vec::new() };
     let environment = PartitionEnvironment {
         store: store.clone(),
         cache: Arc::new(RecordCache::new(1 << 20, 7)),

@@ -9,6 +9,7 @@ mod index;
 mod ownership;
 mod rename;
 mod round_trip;
+mod split;
 
 use bytes::Bytes;
 use kv::{Batch, CommitMode, Durability, Store};
@@ -88,7 +89,7 @@ impl Fixture {
         let key = PartitionKeyDefinition::new(PartitionKeyKind::HashV2, ["/pk"]).unwrap();
         let definition = ContainerDraft::new("c", key).checked().unwrap();
         let shape = Arc::new(CurrentShape::new(ContainerShape::from(&definition)));
-        let spec = PartitionSpec { id: ID, range: EffectiveRange::full() };
+        let spec = PartitionSpec { id: ID, range: EffectiveRange::full(), ancestors: Vec::new() };
         let environment = PartitionEnvironment {
             store: store.clone(),
             cache: Arc::new(RecordCache::new(1 << 20, 7)),

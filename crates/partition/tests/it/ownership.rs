@@ -6,7 +6,11 @@ use model::{Fault, StorageFault};
 use partition::delete_owner_row;
 use partition::keyspace::{CONTAINER_SPACES, SPACES, container_rows};
 use plan::{Condition, StepFault, Target};
-use std::sync::Arc;
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
 
 /// Writes that each of two writers tries.
 const WRITES: usize = 40;
@@ -36,8 +40,52 @@ fn is_retryable(fault: &Fault) -> bool {
     matches!(fault, Fault::Storage(StorageFault::Unavailable { .. }))
 }
 
+/// The names of all logged events.
+#[derive(Clone, Default)]
+struct LoggedEvents(Arc<Mutex<Vec<String>>>);
+
+impl LoggedEvents {
+    fn has(&self, name: &str) -> bool {
+        self.0.lock().unwrap().iter().any(|logged| logged == name)
+    }
+}
+
+impl Visit for LoggedEvents {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "event" {
+            self.0.lock().unwrap().push(value.to_owned());
+        }
+    }
+
+    fn record_debug(&mut self, _: &Field, _: &dyn Debug) {}
+}
+
+impl Subscriber for LoggedEvents {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        event.record(&mut self.clone());
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
 #[tokio::test]
 async fn a_second_writer_is_refused_and_nothing_is_lost() {
+    let logged = LoggedEvents::default();
+    let _guard = tracing::subscriber::set_default(logged.clone());
     for durability in [Durability::Sync, Durability::Buffered] {
         let (store, clock, first) = new_fixture(durability).await;
         write(&first, "1").await.unwrap();
@@ -64,6 +112,7 @@ async fn a_second_writer_is_refused_and_nothing_is_lost() {
         assert!(is_retryable(&second.partition.trim_log().await.unwrap_err()));
         third.partition.close().await.unwrap();
     }
+    assert!(logged.has("ownership_lost") && !logged.has("partition_dropped"));
 }
 
 #[tokio::test]
@@ -93,6 +142,8 @@ async fn of_two_writers_at_once_each_acknowledged_write_stays() {
 /// Rows that a writer wrote after its container had been deleted used to stay forever.
 #[tokio::test]
 async fn a_writer_whose_container_was_dropped_leaves_no_row() {
+    let logged = LoggedEvents::default();
+    let _guard = tracing::subscriber::set_default(logged.clone());
     let (store, clock, fixture) = new_fixture(Durability::Sync).await;
     let id = fixture.partition.spec().id;
     for count in 0..WRITES {
@@ -116,4 +167,7 @@ async fn a_writer_whose_container_was_dropped_leaves_no_row() {
     assert!(is_retryable(&opened.err().unwrap()));
     let view = store.view().await.unwrap();
     assert_eq!(partition::stray_containers(&view).await.unwrap(), []);
+    // Nothing went wrong.
+    assert!(logged.has("partition_dropped"));
+    assert!(!logged.has("ownership_lost") && !logged.has("partition_waits"));
 }

@@ -182,6 +182,7 @@ mod tests {
             ("uniqueKeyPolicy", json!({ "uniqueKeys": [] })),
             ("conflictResolutionPolicy", json!({ "mode": "Custom" })),
             ("vectorEmbeddingPolicy", vectors(4)),
+            ("vectorEmbeddingPolicy", json!({ "vectorEmbeddings": [] })),
             ("clientEncryptionPolicy", json!({ "includedPaths": [], "policyFormatVersion": 1 })),
         ] {
             let mut body = Json::Object(write(&old));

@@ -15,11 +15,28 @@ pub(crate) fn read(body: &Json) -> Result<ThroughputChange, NosqlFault> {
         let max = settings.get("maxThroughput").and_then(Json::as_u64);
         let field = "content.offerAutopilotSettings.maxThroughput";
         let max = max.ok_or_else(|| bad(field, "it must be a whole number"))?;
-        return Ok(ThroughputChange::To(Throughput::Autoscale { max }));
+        let increment_percent = increment(settings)
+            .map_err(|reason| bad("content.offerAutopilotSettings.autoUpgradePolicy", reason))?;
+        return Ok(ThroughputChange::To(Throughput::Autoscale { max, increment_percent }));
     }
     let rate = content.get("offerThroughput").and_then(Json::as_u64);
     let rate = rate.ok_or_else(|| bad("content.offerThroughput", "it must be a whole number"))?;
     Ok(ThroughputChange::To(Throughput::Manual(rate)))
+}
+
+/// The increment in the settings of autoscale; 0 if there is none.
+pub(crate) fn increment(settings: &Json) -> Result<u8, &'static str> {
+    let is_given = |value: &&Json| !value.is_null();
+    let policy = settings.get("autoUpgradePolicy").filter(is_given);
+    let policy = policy.and_then(|policy| policy.get("throughputPolicy")).filter(is_given);
+    match policy.and_then(|policy| policy.get("incrementPercent")).filter(is_given) {
+        None => Ok(0),
+        Some(percent) => percent
+            .as_u64()
+            .filter(|percent| *percent <= 100)
+            .and_then(|percent| u8::try_from(percent).ok())
+            .ok_or("throughputPolicy.incrementPercent must be a whole number from 0 to 100"),
+    }
 }
 
 #[cfg(test)]
@@ -33,9 +50,20 @@ mod tests {
         let manual = ThroughputChange::To(Throughput::Manual(500));
         assert_eq!(reread(json!({ "offerThroughput": 500 })), Ok(manual));
         assert_eq!(reread(json!({ "offerThroughput": 500, "offerAutopilotSettings": null })), Ok(manual));
-        let autoscale = ThroughputChange::To(Throughput::Autoscale { max: 4000 });
+        let scaled =
+            |increment_percent| ThroughputChange::To(Throughput::Autoscale { max: 4000, increment_percent });
         let settings = json!({ "offerThroughput": 400, "offerAutopilotSettings": { "maxThroughput": 4000 } });
-        assert_eq!(reread(settings), Ok(autoscale));
+        assert_eq!(reread(settings), Ok(scaled(0)));
+        let upgraded = |percent: Json| {
+            let policy = json!({ "throughputPolicy": { "incrementPercent": percent } });
+            reread(
+                json!({ "offerAutopilotSettings": { "maxThroughput": 4000, "autoUpgradePolicy": policy } }),
+            )
+        };
+        assert_eq!((upgraded(json!(20)), upgraded(Json::Null)), (Ok(scaled(20)), Ok(scaled(0))));
+        for percent in [json!(-1), json!(101), json!("20"), json!(2.5)] {
+            assert!(upgraded(percent.clone()).is_err(), "{percent}");
+        }
         for content in [
             json!({}),
             json!([]),

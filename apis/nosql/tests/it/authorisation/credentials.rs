@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use engine::{
     AccountKey, Assignee, Engine, EngineOptions, Identity, IdentityOptions, KeyName, RoleAssignment,
-    RoleDefinition, RoleTable,
+    RoleTable,
 };
 use kv::{CommitMode, Store};
 use partition::keyspace::SPACES;
@@ -107,9 +107,10 @@ fn identity(point: &[u8]) -> Identity {
         json!({ "kty": "EC", "kid": "1", "crv": "P-256", "x": url(&point[1..33]), "y": url(&point[33..]) });
     let role = |name: &str, action: &str| {
         let action = format!("Microsoft.DocumentDB/databaseAccounts/sqlDatabases/containers/items/{action}");
-        RoleDefinition { name: name.to_owned(), actions: vec![action] }
+        nosql::role(name.to_owned(), &[action]).unwrap()
     };
-    let roles = vec![role("item reader", "read"), role("item creator", "create")];
+    let mut roles = nosql::built_in_roles();
+    roles.extend([role("item reader", "read"), role("item creator", "create")]);
     let creator = ("item creator of all", "item creator", "/");
     let assignments = ASSIGNMENTS.into_iter().chain([creator]);
     let assignments = assignments.map(|(principal, role, scope)| RoleAssignment {

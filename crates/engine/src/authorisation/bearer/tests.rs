@@ -1,7 +1,7 @@
 //! Valid and invalid tokens, signed with keys made for these tests.
 
 use super::*;
-use crate::authorisation::roles::{Assignee, RoleAssignment};
+use crate::authorisation::roles::{Assignee, RoleAssignment, RoleDefinition};
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
@@ -52,6 +52,7 @@ impl Issuer {
     }
 
     fn options(&self, algorithms: &[&str]) -> IdentityOptions {
+        let role = RoleDefinition { name: "reader".to_owned(), actions: model::DataAction::ALL.to_vec() };
         let assignment = RoleAssignment {
             assignee: Assignee::Principal("ada".to_owned()),
             role: "reader".to_owned(),
@@ -63,7 +64,7 @@ impl Issuer {
             algorithms: algorithms.iter().map(|name| (*name).to_owned()).collect(),
             key_set: self.key_set().to_string().into_bytes(),
             leeway_seconds: 60,
-            roles: RoleTable::new(Vec::new(), vec![assignment]).unwrap(),
+            roles: RoleTable::new(vec![role], vec![assignment]).unwrap(),
         }
     }
 

@@ -1,0 +1,84 @@
+//! The control API, for operators and tests: the partitions of a container with their load, splits, pauses.
+//!
+//! ```text
+//! GET  /_control/dbs/{database}/colls/{container}/partitions
+//! POST /_control/dbs/{database}/colls/{container}/partitions/{id}/split
+//! POST /_control/dbs/{database}/colls/{container}/partitions/{id}/throttle?milliseconds={n}
+//! ```
+//!
+//! Requests have no body. `Authorization: Bearer` is followed by an account key, or by a token of the identity
+//! provider; changes need rights to change the container. Knows nothing of documents and of the NoSQL protocol.
+
+mod faults;
+mod partitions;
+mod route;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use engine::{Action, Container, Engine, Principal};
+use faults::ControlFault;
+use http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE};
+use http::request::Parts;
+use http::{HeaderValue, Response, StatusCode};
+use model::AccessFault;
+use route::{Operation, Route};
+use std::sync::Arc;
+
+/// The beginning of all paths.
+pub const PREFIX: &str = "/_control/";
+
+/// Answers one request. Never fails: a fault is an answer too.
+pub async fn handle(engine: &Engine, request: &Parts) -> Response<Bytes> {
+    let (status, body) = match answer(engine, request).await {
+        Ok(body) => (StatusCode::OK, body),
+        Err(fault) => (fault.status(), fault.body()),
+    };
+    let mut response = Response::new(Bytes::from(body.to_string()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+async fn answer(engine: &Engine, request: &Parts) -> Result<serde_json::Value, ControlFault> {
+    let Route { database, container, operation } = Route::of(request)?;
+    let principal = principal(engine, request)?;
+    let action = match operation {
+        Operation::List => Action::ReadMetadata,
+        Operation::Split(_) | Operation::Pause(..) => Action::ChangeMetadata,
+    };
+    let found: Arc<Container> = engine.find_container(&principal, action, &database, &container)?.resource;
+    match operation {
+        Operation::List => {
+            let pass = engine.access().read_catalog(&principal, &*found)?;
+            partitions::list(engine, &pass).await
+        }
+        Operation::Split(ordinal) => {
+            let pass = engine.access().change_catalog(&principal, &*found)?;
+            partitions::split(engine, pass, ordinal).await
+        }
+        Operation::Pause(ordinal, time) => {
+            let pass = engine.access().change_catalog(&principal, &*found)?;
+            Ok(partitions::pause(engine, &pass, ordinal, time)?)
+        }
+    }
+}
+
+/// The holder of an account key or of a token of the identity provider.
+fn principal(engine: &Engine, request: &Parts) -> Result<Principal, ControlFault> {
+    let values: Vec<_> = request.headers.get_all(AUTHORIZATION).iter().collect();
+    let [value] = values[..] else { return Err(ControlFault::NoCredential) };
+    let text = value.to_str().ok().and_then(|text| text.split_once(' '));
+    let Some((scheme, credential)) = text else { return Err(ControlFault::NoCredential) };
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(ControlFault::NoCredential);
+    }
+    let now = engine.ambient().now_seconds();
+    let key = BASE64_STANDARD.decode(credential.trim()).ok();
+    if let Some(principal) = key.and_then(|key| engine.access().verify_key(&key, now)) {
+        return Ok(principal);
+    }
+    let held: Result<Principal, AccessFault> = engine.access().verify_bearer(credential.trim(), now);
+    held.map_err(|_| ControlFault::WrongCredential)
+}

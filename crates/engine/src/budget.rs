@@ -1,0 +1,192 @@
+//! The budget of request units of a partition, or of a database whose containers share throughput.
+//!
+//! A budget is refilled continuously at its rate and holds at most one second of it, so a client may spend a whole
+//! second's worth at once. A request is admitted while anything is left; its charge, known only afterwards, may
+//! overdraw the budget, and later requests wait until the debt is paid. The state is one number: the moment at which
+//! the budget is full again.
+//!
+//! Requests are admitted in the order in which they come. A refused one is told when to come back, and the delays of
+//! refused requests are staggered by what such requests cost: clients that wait as told do not all return at the same
+//! moment to be refused again.
+
+use model::{Charge, LimitFault, Priority};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// What a budget holds at most, as the time in which it is refilled.
+const FULL: Duration = Duration::from_secs(1);
+/// What requests of low priority leave for others, as the time in which it is refilled.
+const LOW_PRIORITY_LEAVES: Duration = Duration::from_millis(500);
+/// Limit of the delay that the stagger adds; clients that do not come back must not delay others for longer.
+const STAGGER_MAX: Duration = Duration::from_secs(5);
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
+
+/// Request units that are refilled at a rate.
+#[derive(Debug, Default)]
+pub(crate) struct Budget {
+    /// Hundredths of a request unit per second; 0 means that nothing is limited.
+    rate: AtomicU64,
+    /// When the budget is full again, in nanoseconds of the engine's monotonic time.
+    full_at: AtomicU64,
+    /// The moment for which the last refused request was told to come back.
+    promised: AtomicU64,
+    /// The charge of the last request in nanoseconds of refill.
+    last_cost: AtomicU64,
+}
+
+impl Budget {
+    /// Sets the request units that are refilled in a second; `None` ends the limit.
+    pub(crate) fn set_rate(&self, per_second: Option<Charge>) {
+        let hundredths = per_second.map_or(0, |rate| rate.hundredths().max(1));
+        self.rate.store(hundredths, Ordering::Relaxed);
+    }
+
+    /// Whether there is a limit.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.rate.load(Ordering::Relaxed) > 0
+    }
+
+    /// Admits a request at the time `now`, or says when to come back.
+    pub(crate) fn admit(&self, now: Duration, priority: Priority) -> Result<(), LimitFault> {
+        if !self.is_limited() {
+            return Ok(());
+        }
+        let now = nanos(now);
+        // An idle budget is full now: what was not used is not saved up.
+        let full_at = self.full_at.fetch_max(now, Ordering::Relaxed).max(now);
+        let may_owe = match priority {
+            Priority::High => nanos(FULL),
+            Priority::Low => nanos(FULL - LOW_PRIORITY_LEAVES),
+        };
+        let owed = full_at - now;
+        if owed < may_owe {
+            return Ok(());
+        }
+        let free_at = full_at - may_owe + 1;
+        let latest = free_at + nanos(STAGGER_MAX);
+        let promised = self.promised.load(Ordering::Relaxed) + self.last_cost.load(Ordering::Relaxed);
+        let at = promised.clamp(free_at, latest);
+        self.promised.store(at, Ordering::Relaxed);
+        Err(LimitFault::Throughput { retry_after_ms: (at - now).div_ceil(NANOS_PER_SECOND / 1000) })
+    }
+
+    /// Takes the charge of a request from the budget.
+    pub(crate) fn spend(&self, charge: Charge) {
+        // A charge is far below 10^8 units, so that this does not saturate.
+        let nanos = charge.hundredths().saturating_mul(NANOS_PER_SECOND);
+        if let Some(cost) = nanos.checked_div(self.rate.load(Ordering::Relaxed)) {
+            self.full_at.fetch_add(cost, Ordering::Relaxed);
+            self.last_cost.store(cost, Ordering::Relaxed);
+        }
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    // 584 years.
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budget(rate: u64) -> Budget {
+        let budget = Budget::default();
+        budget.set_rate(Some(units(rate)));
+        budget
+    }
+
+    fn at(ms: u64) -> Duration {
+        Duration::from_secs(1_000) + Duration::from_millis(ms)
+    }
+
+    fn units(units: u64) -> Charge {
+        Charge::from_hundredths(units * 100)
+    }
+
+    #[track_caller]
+    fn refused(admitted: Result<(), LimitFault>) -> u64 {
+        match admitted {
+            Err(LimitFault::Throughput { retry_after_ms }) => retry_after_ms,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn without_a_rate_everything_is_admitted() {
+        let budget = Budget::default();
+        budget.spend(units(1_000_000));
+        assert_eq!(budget.admit(at(0), Priority::Low), Ok(()));
+    }
+
+    #[test]
+    fn one_second_may_be_spent_at_once_and_the_delay_is_true() {
+        let budget = budget(400);
+        for _ in 0..80 {
+            assert_eq!(budget.admit(at(0), Priority::High), Ok(()));
+            budget.spend(units(5));
+        }
+        let delay = refused(budget.admit(at(0), Priority::High));
+        assert_eq!((delay, refused(budget.admit(at(0), Priority::High))), (1, 13));
+        assert_eq!(budget.admit(at(delay), Priority::High), Ok(()));
+    }
+
+    #[test]
+    fn an_overdraft_is_paid_before_the_next_request() {
+        let budget = budget(400);
+        assert_eq!(budget.admit(at(0), Priority::High), Ok(()));
+        budget.spend(units(2000));
+        // Four of the five seconds must pass before anything is left.
+        let delay = refused(budget.admit(at(100), Priority::High));
+        assert!((3900..=5400).contains(&delay), "{delay}");
+        assert!(budget.admit(at(3999), Priority::High).is_err());
+        assert_eq!(budget.admit(at(4001), Priority::High), Ok(()));
+    }
+
+    #[test]
+    fn what_is_not_used_is_not_saved_up() {
+        let budget = budget(100);
+        assert_eq!(budget.admit(at(0), Priority::High), Ok(()));
+        assert_eq!(budget.admit(at(60_000), Priority::High), Ok(()));
+        budget.spend(units(100));
+        refused(budget.admit(at(60_000), Priority::High));
+    }
+
+    #[test]
+    fn the_admitted_rate_is_the_rate() {
+        let budget = budget(1000);
+        let mut admitted = 0;
+        for ms in 0..10_000 {
+            for _ in 0..3 {
+                if budget.admit(at(ms), Priority::High).is_ok() {
+                    budget.spend(units(5));
+                    admitted += 5;
+                }
+            }
+        }
+        // Ten seconds, and the one that was there at the beginning.
+        assert!((10_995..=11_010).contains(&admitted), "{admitted}");
+    }
+
+    #[test]
+    fn requests_of_low_priority_leave_room() {
+        let budget = budget(100);
+        assert_eq!(budget.admit(at(0), Priority::Low), Ok(()));
+        budget.spend(units(60));
+        refused(budget.admit(at(0), Priority::Low));
+        assert_eq!(budget.admit(at(0), Priority::High), Ok(()));
+    }
+
+    #[test]
+    fn refused_clients_are_told_different_moments() {
+        let budget = budget(100);
+        assert_eq!(budget.admit(at(0), Priority::High), Ok(()));
+        budget.spend(units(100));
+        budget.spend(units(10));
+        let delays: Vec<u64> = (0..4).map(|_| refused(budget.admit(at(0), Priority::High))).collect();
+        assert_eq!(delays, [101, 201, 301, 401]);
+        // Clients that never return do not delay others for ever.
+        let last = (0..1000).map(|_| refused(budget.admit(at(0), Priority::High))).last();
+        assert!(last.is_some_and(|last| last <= 5_101), "{last:?}");
+    }
+}

@@ -1,0 +1,159 @@
+//! Requests beyond the provisioned throughput: refused with a delay after which they are served.
+
+use crate::harness::{Harness, KEY, TestAmbient, key, lowered};
+use engine::{
+    Account, Container, EngineOptions, FeedRequest, QueryRequest, STORE_SPACES, Scope, ThroughputMode,
+};
+use kv::{CommitMode, Store};
+use model::{
+    ContainerDraft, Fault, LimitFault, PartitionKeyDefinition, PartitionKeyKind, Priority, Throughput,
+    ThroughputChange,
+};
+use plan::Condition;
+use std::sync::Arc;
+
+/// Creates that must exceed a second of the lowest throughput.
+const MANY: usize = 200;
+
+async fn enforcing() -> Harness {
+    let options = EngineOptions { throughput: ThroughputMode::Enforce, ..EngineOptions::default() };
+    let store = Store::memory(&STORE_SPACES, CommitMode::Thread);
+    Harness::with_options(store, TestAmbient::new(), &[KEY], options).await
+}
+
+/// Creates documents of one partition key until one is refused; returns how many were created, and the delay.
+async fn fill(harness: &Harness, container: &Container, pk: &str, prefix: &str) -> (usize, u64) {
+    for index in 0..MANY {
+        let json = format!(r#"{{"id":"{prefix}{index}","pk":"{pk}"}}"#);
+        match harness.create(container, &json).await {
+            Ok(_) => {}
+            Err(fault) => return (index, delay(&fault)),
+        }
+    }
+    panic!("nothing was refused");
+}
+
+#[track_caller]
+fn delay(fault: &Fault) -> u64 {
+    match fault {
+        Fault::Limit(LimitFault::Throughput { retry_after_ms }) => *retry_after_ms,
+        other => panic!("{other}"),
+    }
+}
+
+/// Two partition keys of different partitions.
+fn two_keys(container: &Container) -> [String; 2] {
+    let definition = &container.definition().partition_key;
+    let effective = |text: &str| definition.effective_key(&key(container, &format!("[\"{text}\"]")));
+    let middle = definition.initial_ranges(2)[0].max.clone();
+    let (low, high): (Vec<String>, Vec<String>) =
+        (0..20).map(|number| format!("k{number}")).partition(|text| effective(text) < middle);
+    [low[0].clone(), high[0].clone()]
+}
+
+#[tokio::test]
+async fn a_second_of_throughput_is_served_and_the_delay_is_true() {
+    let harness = enforcing().await;
+    let container = harness.container(|_| {}, 400).await;
+    let (created, delay_ms) = fill(&harness, &container, "a", "x").await;
+    assert!((50..=80).contains(&created), "{created}");
+    assert!(delay_ms <= 20, "{delay_ms}");
+    // Reads, queries and lists draw on the same budget.
+    delay(&harness.read(&container, r#"["a"]"#, "x0").await.unwrap_err());
+    let feed = FeedRequest { items_max: 10, continuation: None, session: Vec::new() };
+    let pass = harness.engine.access().list_documents(&harness.principal, &container, Scope::Container);
+    delay(&harness.engine.feed(pass.unwrap(), &feed).await.unwrap_err());
+    delay(&query(&harness, &container, Scope::Container).await.unwrap_err());
+    harness.ambient.advance_seconds(1);
+    harness.read(&container, r#"["a"]"#, "x0").await.unwrap();
+    query(&harness, &container, Scope::Container).await.unwrap();
+    let (again, _) = fill(&harness, &container, "a", "y").await;
+    assert!((48..=80).contains(&again), "{again}");
+}
+
+#[tokio::test]
+async fn a_hot_partition_does_not_slow_the_others() {
+    let harness = enforcing().await;
+    let container = harness.container(|_| {}, 12_000).await;
+    let [hot, cold] = two_keys(&container);
+    let mut refused = None;
+    for index in 0..2000 {
+        let json = format!(r#"{{"id":"{index}","pk":"{hot}"}}"#);
+        refused = harness.create(&container, &json).await.err();
+        if refused.is_some() {
+            break;
+        }
+    }
+    delay(&refused.expect("a partition has half of the throughput"));
+    harness.create(&container, &format!(r#"{{"id":"1","pk":"{cold}"}}"#)).await.unwrap();
+    query(&harness, &container, Scope::Key(key(&container, &format!("[\"{cold}\"]")))).await.unwrap();
+    // A query over all partitions needs the hot one too.
+    delay(&query(&harness, &container, Scope::Container).await.unwrap_err());
+}
+
+#[tokio::test]
+async fn containers_of_a_database_share_its_throughput() {
+    let harness = enforcing().await;
+    let throughput = Some(Throughput::manual(400).unwrap());
+    let database =
+        harness.engine.create_database(harness.admin(Account), "shared", throughput).await.unwrap();
+    let mut containers = Vec::new();
+    for id in ["one", "two"] {
+        let key = PartitionKeyDefinition::new(PartitionKeyKind::HashV2, ["/pk"]).unwrap();
+        let definition = ContainerDraft::new(id, key).checked().unwrap();
+        let created = harness.engine.create_container(harness.admin(&*database), definition, None).await;
+        containers.push(created.unwrap());
+    }
+    fill(&harness, &containers[0], "a", "x").await;
+    let (created, _) = fill(&harness, &containers[1], "a", "x").await;
+    assert_eq!(created, 0);
+}
+
+#[tokio::test]
+async fn a_raised_offer_takes_effect_at_once() {
+    let harness = enforcing().await;
+    let container = harness.container(|_| {}, 400).await;
+    fill(&harness, &container, "a", "x").await;
+    let offers = harness
+        .engine
+        .list_offers(&harness.reader(Account), &engine::ListRequest { items_max: 10, continuation: None });
+    let offer = Arc::clone(&offers.unwrap().items[0]);
+    let raise = ThroughputChange::To(Throughput::Manual(10_000));
+    harness.engine.replace_offer(harness.admin(Account), &offer, raise, &Condition::None).await.unwrap();
+    harness.ambient.advance_seconds(1);
+    for index in 0..MANY {
+        harness.create(&container, &format!(r#"{{"id":"y{index}","pk":"a"}}"#)).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn low_priority_is_refused_first() {
+    let mut harness = enforcing().await;
+    let container = harness.container(|_| {}, 400).await;
+    harness.principal = harness.principal.clone().with_priority(Priority::Low);
+    let (created, _) = fill(&harness, &container, "a", "x").await;
+    assert!((25..=45).contains(&created), "{created}");
+    harness.principal = harness.principal.clone().with_priority(Priority::High);
+    harness.create(&container, r#"{"id":"y","pk":"a"}"#).await.unwrap();
+}
+
+#[tokio::test]
+async fn measuring_refuses_nothing() {
+    let harness = Harness::new().await;
+    let container = harness.container(|_| {}, 400).await;
+    for index in 0..MANY {
+        harness.create(&container, &format!(r#"{{"id":"{index}","pk":"a"}}"#)).await.unwrap();
+    }
+}
+
+async fn query(harness: &Harness, container: &Container, scope: Scope) -> Result<usize, Fault> {
+    let request = QueryRequest {
+        query: Arc::new(lowered("SELECT VALUE c.id FROM c").unwrap()),
+        items_max: 1,
+        ends_at_ranges: false,
+        continuation: None,
+        session: Vec::new(),
+        text_bytes: 0,
+    };
+    harness.engine.query(harness.query_pass(container, scope), &request).await.map(|page| page.rows.len())
+}
