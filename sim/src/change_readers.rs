@@ -17,7 +17,7 @@ use engine::{
     ChangeFeedPage, ChangeMode, ChangePosition, ChangeRequest, ChangeStart, Changes, Container, Engine,
     HistoryEntry, HistoryKind, Principal,
 };
-use model::{Ambient as _, ChangeFeedFault, Fault, PartitionOrdinal, RequestFault};
+use model::{Ambient as _, ChangeFeedFault, Fault, PartitionOrdinal};
 use plan::StoredDocument;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -64,9 +64,7 @@ struct Reader {
     taken: usize,
     /// The container that the copy is of.
     container: u32,
-    /// The change of the catalog that wrote the definition when the reader was last at the end.
-    definition: String,
-    /// The earliest and the latest time since then.
+    /// The earliest and the latest time since the reader was last at the end.
     times: (u64, u64),
 }
 
@@ -88,7 +86,6 @@ impl ChangeReaders {
                 is_starting: true,
                 taken: 0,
                 container: 0,
-                definition: String::new(),
                 times: (u64::MAX, 0),
             }
         };
@@ -276,7 +273,6 @@ impl Reader {
     fn reached_end(&mut self, world: &World) {
         let now = world.ambient.now_seconds();
         self.times = (now, now);
-        self.definition = world.container.etag().to_string();
     }
 
     fn take(&mut self, page: ChangeFeedPage) -> Result<(), CheckFailure> {
@@ -323,20 +319,16 @@ impl Reader {
     fn refused(&mut self, fault: &Fault) -> Result<(), CheckFailure> {
         let retention = u64::from(HISTORY_MINUTES) * 60;
         let may_be_trimmed = self.times.1.saturating_sub(self.times.0) >= retention;
-        let is_allowed = match fault {
-            Fault::Request(RequestFault::ChangeFeed(ChangeFeedFault::NoRetention)) => true,
-            Fault::Request(RequestFault::ChangeFeed(ChangeFeedFault::NotRetained)) => {
-                may_be_trimmed || self.definition.is_empty()
-            }
-            _ => false,
-        };
+        let is_refusal = |reason| *fault == Fault::from(reason);
+        let may_have_gap = may_be_trimmed || self.is_starting;
+        let is_allowed = is_refusal(ChangeFeedFault::NoRetention)
+            || is_refusal(ChangeFeedFault::NotRetained) && may_have_gap;
         if self.mode == ChangeMode::LatestVersion || !is_allowed {
             return Err(format!("a change feed of {:?} is refused: {fault}", self.scope));
         }
         self.position = None;
         self.is_starting = true;
         self.copy.clear();
-        self.definition.clear();
         Ok(())
     }
 

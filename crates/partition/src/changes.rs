@@ -55,7 +55,7 @@ impl<C> ChangePage<C> {
     fn pass(&mut self, lsn: Lsn) {
         self.reached = lsn;
         #[cfg(feature = "planted-faults")]
-        if lsn.0 % 8 == 0 {
+        if lsn.0.is_multiple_of(8) {
             use crate::planted::{PlantedFault, is_planted};
             if is_planted(PlantedFault::ChangesAreMissed) {
                 self.changes.pop();

@@ -3,6 +3,7 @@
 mod access;
 mod batch;
 mod catalog;
+mod change_feed;
 mod conditions;
 mod credentials;
 mod expiry;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // a failed expectation ends the test
 
 mod catalog;
+mod change_feed;
 mod documents;
 mod doubt;
 mod expiry;

@@ -67,7 +67,12 @@ public final class Check {
 
     /** Waits until the condition holds; the bound is only for a server that never gets there. */
     public static void eventually(BooleanSupplier condition) {
-        Instant deadline = Instant.now().plus(Duration.ofSeconds(20));
+        eventually(20, condition);
+    }
+
+    /** The same with another bound. */
+    public static void eventually(int seconds, BooleanSupplier condition) {
+        Instant deadline = Instant.now().plus(Duration.ofSeconds(seconds));
         while (Instant.now().isBefore(deadline)) {
             if (condition.getAsBoolean()) {
                 return;
@@ -78,6 +83,6 @@ public final class Check {
                 throw new IllegalStateException(error);
             }
         }
-        fail("not within 20 s");
+        fail("not within " + seconds + " s");
     }
 }
