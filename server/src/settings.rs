@@ -98,7 +98,7 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         "partition-max-bytes",
         "BYTES",
         "53687091200",
-        "Size at which a physical partition splits (not implemented yet)",
+        "Bytes of documents above which a physical partition is split",
     ),
     define(
         "memory-bytes",

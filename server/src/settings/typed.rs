@@ -75,6 +75,7 @@ pub(crate) struct Settings {
     pub(crate) durability: Durability,
     pub(crate) partition_max_throughput: u64,
     pub(crate) partition_create_throughput: u64,
+    pub(crate) partition_max_bytes: u64,
     pub(crate) memory_total: MemoryTotal,
     pub(crate) shares: MemoryShares,
     pub(crate) free_space_reserve_bytes: Option<u64>,
@@ -91,7 +92,7 @@ pub(crate) struct Settings {
 }
 
 /// Settings of APIs and limits that are not implemented yet.
-const NOT_BUILT: [&str; 5] = ["table", "mongo", "gremlin", "throughput", "partition-max-bytes"];
+const NOT_BUILT: [&str; 4] = ["table", "mongo", "gremlin", "throughput"];
 
 /// Those of [`NOT_BUILT`] whose value is not the default.
 fn without_effect(raw: &RawSettings) -> Vec<&'static str> {
@@ -106,7 +107,6 @@ impl Settings {
             parsed::<Endpoint>(raw, name)?;
         }
         one_of(raw, "throughput", &[("measure", ()), ("enforce", ())])?;
-        whole(raw, "partition-max-bytes")?;
         let memory_total = memory_total(raw)?;
         let cache_bytes = cache_bytes(raw)?;
         if cache_bytes.is_some_and(|bytes| bytes > memory_total.bytes()) {
@@ -138,6 +138,7 @@ impl Settings {
             )?,
             partition_max_throughput: positive(raw, "partition-max-throughput")?,
             partition_create_throughput: positive(raw, "partition-create-throughput")?,
+            partition_max_bytes: positive(raw, "partition-max-bytes")?,
             shares: memory_total.shares(cache_bytes),
             memory_total,
             free_space_reserve_bytes: match optional(raw, "free-space-reserve-bytes") {

@@ -145,6 +145,7 @@ fn request(fault: &RequestFault) -> String {
         RequestFault::BadProperty { .. }
         | RequestFault::BadPartitionKeyValue { .. }
         | RequestFault::PartitionKeyTooLong { .. }
+        | RequestFault::Indivisible { .. }
         | RequestFault::ImmutableProperty { .. }
         | RequestFault::BadPatch { .. } => fault.to_string(),
         RequestFault::BadContinuation(reason) => format!("Invalid Continuation Token: {reason}"),

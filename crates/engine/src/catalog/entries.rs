@@ -184,10 +184,7 @@ impl Container {
     /// although its outcome was unknown takes effect.
     pub(crate) fn with_partitions_of(&self, old: &Container) -> Container {
         let (shape, map) = (Arc::clone(&old.shape), Arc::clone(&old.map));
-        let (stored, in_use) = (self.map.load(), map.load());
-        if stored.stamp.change > in_use.stamp.change {
-            map.replace(Arc::new(stored.with_slots_of(&in_use)));
-        }
+        map.adopt(&self.map.load());
         Container::assemble(self.parts.clone(), self.expiry_pending, shape, map)
     }
 
