@@ -5,6 +5,7 @@
 mod housekeeping;
 mod planted_histories;
 mod planted_rows;
+mod planted_splits;
 mod queries;
 mod recorded_histories;
 mod refused;
