@@ -186,6 +186,13 @@ fn limit(fault: &LimitFault) -> String {
             let words = "Message: {\"Errors\":[\"Request size is too large\"]}";
             format!("{words}\r\n{bytes} bytes were sent, {limit} are allowed")
         }
+        LimitFault::LogicalPartitionFull { limit, .. } => {
+            let size = match limit >> 30 {
+                0 => format!("{limit} bytes"),
+                gigabytes => format!("{gigabytes} GB"),
+            };
+            format!("Partition key reached maximum size of {size}. No changes were made.")
+        }
         LimitFault::Busy { .. } => {
             "Request rate is large. Too much is under way for this caller, so no changes were made; try again later."
                 .to_owned()

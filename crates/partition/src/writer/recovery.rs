@@ -111,6 +111,7 @@ impl Writer {
         self.failure = self.failure.max(Some(failure));
         // It has counted changes that may not be stored.
         self.tally = None;
+        self.weighed.clear();
         if let Err(fault) = self.reload().await {
             tracing::warn!(event = "partition_waits", partition = ?self.id, cause = %fault, "the partition waits until the store is reopened");
         }
@@ -152,6 +153,7 @@ impl Writer {
         };
         self.lane = lane;
         self.tally = None;
+        self.weighed.clear();
         self.publish(view.clone(), &head);
         self.state = WriterState::new(view, head);
         self.failure = None;
