@@ -24,6 +24,7 @@ mod queries;
 mod query_plans;
 mod resource_queries;
 mod scripts;
+mod splits;
 mod texts;
 mod tokens;
 mod users;
