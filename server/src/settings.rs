@@ -101,6 +101,12 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         "Bytes of documents above which a physical partition is split",
     ),
     define(
+        "logical-partition-max-bytes",
+        "BYTES",
+        "21474836480",
+        "Bytes of the documents of one partition key above which writes that add to them are refused",
+    ),
+    define(
         "memory-bytes",
         "BYTES|auto",
         "auto",

@@ -74,13 +74,13 @@ impl Feed {
         &mut self,
         rules: &[Rules],
         moments: &[Vec<Moment>],
-        ordinal_of: impl Fn(usize) -> Option<u32>,
+        is_in_range: impl Fn(usize, u32) -> bool,
     ) -> Result<bool, CheckFailure> {
         let mut there = BTreeSet::new();
         for (key, moments) in moments.iter().enumerate() {
             let wanted = match self.scope {
                 Scope::Container => true,
-                Scope::Partition(ordinal) => ordinal_of(key) == Some(ordinal),
+                Scope::Partition(ordinal) => is_in_range(key, ordinal),
                 Scope::Key(wanted) => wanted == key,
             };
             let Some(first) = moments.first().filter(|_| wanted) else {

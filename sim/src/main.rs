@@ -52,7 +52,7 @@ fn main() -> ExitCode {
         return keep_house(first, end);
     }
     let length = if arguments.short { Length::Short } else { Length::Long };
-    let (mut operations, mut faults, mut crashes, mut failed) = (0, 0, 0, 0);
+    let (mut operations, mut faults, mut crashes, mut splits, mut failed) = (0, 0, 0, 0, 0);
     for seed in first..end {
         let scenario = draw(seed, length);
         match run_planted(&scenario, planted()) {
@@ -60,6 +60,7 @@ fn main() -> ExitCode {
                 operations += summary.operations;
                 faults += summary.faults;
                 crashes += summary.crashes;
+                splits += summary.splits;
                 if arguments.trace {
                     println!("seed {seed}: {:016x}, {} operations", summary.trace_hash, summary.operations);
                 }
@@ -87,7 +88,7 @@ fn main() -> ExitCode {
     }
     let panics = PANICS.load(Ordering::Relaxed);
     println!(
-        "{} seeds, {operations} operations, {faults} faults, {crashes} crashes, {panics} panics",
+        "{} seeds, {operations} operations, {faults} faults, {crashes} crashes, {splits} splits, {panics} panics",
         end - first
     );
     if failed > 0 {

@@ -82,6 +82,19 @@ pub enum Wave {
         /// The power fails after this many scheduler turns.
         crash: Option<(u64, Survivors)>,
     },
+    /// The partition of a key is split while clients use it.
+    Split {
+        /// The partition key.
+        key: usize,
+        /// Whether it is cut in the middle of its range; else by documents.
+        in_middle: bool,
+        /// The requests of each lane, in order.
+        lanes: Vec<Vec<Request>>,
+        /// Faults during the wave.
+        trouble: Trouble,
+        /// The power fails after this many scheduler turns.
+        crash: Option<(u64, Survivors)>,
+    },
     /// All documents of a partition key are deleted.
     Empty(usize, Trouble),
     /// The engine is closed cleanly and opened again.
@@ -247,6 +260,14 @@ impl Drawing {
             34..=35 => Wave::Rewind,
             36 => Wave::Disk(true),
             37..=39 => Wave::Disk(false),
+            40..=44 => {
+                let lane_count = self.random.below(LANES_MAX as u64 + 1);
+                let lanes = (0..lane_count).map(|_| self.lane(partitions)).collect();
+                let (key, in_middle) = (self.random.index(self.keys), self.random.chance(50));
+                // A split takes more turns than other changes.
+                let crash = self.random.chance(20).then(|| (self.random.below(120), self.survivors()));
+                Wave::Split { key, in_middle, lanes, trouble: self.trouble(20), crash }
+            }
             _ => self.clients(partitions),
         }
     }

@@ -61,7 +61,9 @@ fn smaller_inside(scenario: &Scenario, index: usize) -> Option<Scenario> {
     let mut candidate = scenario.clone();
     let mut left = index;
     let is_smaller = candidate.waves.iter_mut().any(|wave| match wave {
-        Wave::Clients { lanes, trouble, crash } | Wave::Recreate { lanes, trouble, crash, .. } => {
+        Wave::Clients { lanes, trouble, crash }
+        | Wave::Recreate { lanes, trouble, crash, .. }
+        | Wave::Split { lanes, trouble, crash, .. } => {
             lanes.iter_mut().any(|lane| take_out(lane, &mut left))
                 || remove_fault(trouble, &mut left)
                 || take(crash, &mut left)

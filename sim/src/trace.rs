@@ -14,6 +14,9 @@ pub(crate) fn title(wave: &Wave) -> String {
         Wave::Recreate { opening_turns, trouble, crash, .. } => {
             format!("drop and create, openings {opening_turns}, {trouble:?}, crash {crash:?}")
         }
+        Wave::Split { key, in_middle, trouble, crash, .. } => {
+            format!("split at key {key}, in the middle {in_middle}, {trouble:?}, crash {crash:?}")
+        }
         Wave::Clients { trouble, crash, .. } => format!("clients, {trouble:?}, crash {crash:?}"),
         Wave::Clock(_)
         | Wave::Rest(_)

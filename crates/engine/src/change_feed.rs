@@ -147,7 +147,13 @@ impl Engine {
             let page = self.read_changes(pass.principal, &sources, request).await;
             match page {
                 Err(_) if attempts.again(sources.iter().map(|source| &source.routed.partition)) => {}
-                page => return page.map(|page| charged(page, &sources)),
+                page => {
+                    let mut page = page.map(|page| charged(page, &sources))?;
+                    if let Some(ordinal) = pass.scope.range_id() {
+                        page.session = pass.container.tokens_for_range(ordinal, page.session);
+                    }
+                    return Ok(page);
+                }
             }
         }
     }

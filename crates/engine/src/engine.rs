@@ -35,6 +35,9 @@ const PARTITION_IDLE_SECONDS: u64 = 300;
 /// Default size of the documents of a partition above which it is split.
 const PARTITION_BYTES_MAX: u64 = 50 << 30;
 
+/// Default limit of the documents of one partition key.
+const LOGICAL_PARTITION_BYTES_MAX: u64 = 20 << 30;
+
 /// Default maximum number of open partitions.
 const OPEN_PARTITIONS_MAX: usize = 4096;
 
@@ -51,6 +54,8 @@ pub struct EngineOptions {
     pub throughput: ThroughputMode,
     /// Bytes of documents above which a partition is split.
     pub partition_bytes_max: u64,
+    /// Bytes of the documents of one partition key above which writes that add to them are refused.
+    pub logical_partition_bytes_max: u64,
     /// Whether a write is acknowledged only after it was synced to disk.
     pub durability: Durability,
     /// Size of the record cache.
@@ -85,6 +90,7 @@ impl Default for EngineOptions {
             partition_throughput_new: 6_000,
             throughput: ThroughputMode::Measure,
             partition_bytes_max: PARTITION_BYTES_MAX,
+            logical_partition_bytes_max: LOGICAL_PARTITION_BYTES_MAX,
             durability: Durability::Sync,
             record_cache_bytes: RECORD_CACHE_BYTES_DEFAULT,
             query_bounds: QueryBounds::default(),

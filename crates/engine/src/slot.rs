@@ -68,6 +68,8 @@ pub(crate) struct Division {
     split_after: AtomicU64,
     /// The bytes with which the partition could not be divided.
     indivisible_bytes: AtomicU64,
+    /// No search for large logical partitions before this round of housekeeping.
+    weighed_until: AtomicU64,
     /// The round of housekeeping in which it was last separated from its ancestors.
     separated_in: AtomicU64,
     /// The ancestors whose rows it still needs, if that is known.
@@ -87,6 +89,16 @@ impl Division {
     /// Whether a split may be tried in this round.
     pub(crate) fn may_split(&self, round: u64) -> bool {
         self.split_after.load(Ordering::Relaxed) <= round
+    }
+
+    /// Whether large logical partitions are searched in this round.
+    pub(crate) fn may_weigh(&self, round: u64) -> bool {
+        self.weighed_until.load(Ordering::Relaxed) <= round
+    }
+
+    /// No search for large logical partitions before this round.
+    pub(crate) fn weigh_after(&self, round: u64) {
+        self.weighed_until.store(round, Ordering::Relaxed);
     }
 
     /// No split is tried before this round.

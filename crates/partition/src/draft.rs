@@ -51,7 +51,7 @@ impl Draft {
         let context = StagingContext {
             partition: self.base.partition,
             lineage: &self.base.lineage,
-            counted: None,
+            counted: [None, None],
             shape: &self.base.shape,
             now: self.clock.now_ticks(),
             // No log entry is deleted for a change that may never be committed.

@@ -10,8 +10,8 @@ use crate::draft::Draft;
 use crate::evaluate::{Outcomes, read_outcome};
 use crate::head::Head;
 use crate::index::{
-    Fingerprint, IndexFinding, IndexMemory, IndexProgress, IndexReader, Lookup, Piece, RequiredTerms,
-    RunHalves, SplitPoint, audit_index,
+    Fingerprint, IndexFinding, IndexMemory, IndexProgress, IndexReader, LargestKeys, Lookup, Piece,
+    RequiredTerms, RunHalves, SplitPoint, audit_index,
 };
 use crate::keyspace::{self, META, PartitionId};
 use crate::lineage::{Ancestor, Lineage};
@@ -27,6 +27,7 @@ use crate::writer::{Command, SplitCommand, Writer};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use kv::{Batch, CommitFault, Durability, Lane, Store, View};
+use model::limits::ITEM_BYTES_MAX;
 use model::{Ambient, EffectiveKey, EffectiveRange, Fault, Lsn, MissingFault, StorageFault, Work};
 use plan::{Condition, LogicalKey, Outcome, StepFault, Target, Transaction};
 use std::sync::Arc;
@@ -447,6 +448,34 @@ impl PhysicalPartition {
             }
         }
         Ok(best.map(|(_, cut)| cut))
+    }
+
+    /// Finds the logical partitions with the most documents and counts their bytes. From then on writes that would add
+    /// to one of them above `limit` bytes are refused.
+    pub async fn limit_logical_partitions(&self, limit: u64) -> Result<(), Fault> {
+        // Smaller ones cannot have as many bytes, because a document has a limit too.
+        let documents_min = limit / (2 * ITEM_BYTES_MAX as u64);
+        let mut search = LargestKeys::new(documents_min);
+        loop {
+            let _step = self.environment.index.steps().step().await;
+            let view = self.view().await?;
+            let Some(index) = view.index() else { return Ok(()) };
+            if !search.search(index).await? {
+                break;
+            }
+        }
+        for code in search.into_codes() {
+            let prefix: Bytes = [&self.spec.id.container.0.to_be_bytes()[..], &code].concat().into();
+            let keys = keyspace::logical_range(&prefix);
+            loop {
+                let _step = self.environment.index.steps().step().await;
+                let keys = keys.clone();
+                if !self.send(|reply| Command::Weigh { keys, limit, reply }).await?? {
+                    break;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Prepares a split at `cut`, while the partition serves requests.

@@ -20,9 +20,10 @@ use crate::index::{Half, RunHalves, SealedIndex};
 use crate::keyspace::{self, META, PartitionId};
 use crate::owner::{Claim, Owner};
 use crate::partition::PartitionCounts;
+use crate::staging::CountsChange;
 use bytes::Bytes;
 use kv::{Batch, KeyRange};
-use model::{Ambient, EffectiveKey, Lsn, PartitionOrdinal};
+use model::{Ambient, EffectiveKey, LimitFault, Lsn, PartitionOrdinal};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -52,6 +53,27 @@ impl Tally {
 
     pub(crate) fn is_complete(&self) -> bool {
         self.counted == self.keys
+    }
+}
+
+/// A logical partition whose bytes are counted because it may be large.
+#[derive(Debug)]
+pub(crate) struct WeighedKey {
+    /// The bytes above which writes that add to it are refused.
+    pub(crate) limit: u64,
+    pub(crate) tally: Tally,
+}
+
+impl WeighedKey {
+    /// Refuses a change that adds bytes above the limit. A logical partition that is not counted to its end is not
+    /// limited yet.
+    pub(crate) fn check(&self, change: CountsChange) -> Result<(), LimitFault> {
+        let mut counts = self.tally.counts;
+        counts.change(change);
+        if change.bytes > 0 && self.tally.is_complete() && counts.bytes > self.limit {
+            return Err(LimitFault::LogicalPartitionFull { bytes: counts.bytes, limit: self.limit });
+        }
+        Ok(())
     }
 }
 

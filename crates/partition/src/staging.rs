@@ -33,8 +33,8 @@ pub(crate) const RECORD_KEY_BYTES_MAX: usize = kv::KEY_BYTES_MAX - UNIQUE_CODE_B
 pub(crate) struct StagingContext<'a> {
     pub(crate) partition: PartitionId,
     pub(crate) lineage: &'a Lineage,
-    /// Keys whose documents and bytes are counted separately.
-    pub(crate) counted: Option<&'a KeyRange>,
+    /// Keys whose documents and bytes are counted separately: those after a cut, and those of the logical partition.
+    pub(crate) counted: [Option<&'a KeyRange>; 2],
     pub(crate) shape: &'a ContainerShape,
     /// The earliest time of a new version. Its second decides what has expired.
     pub(crate) now: Ticks,
@@ -75,8 +75,8 @@ pub(crate) struct Staging<'a> {
     log_bytes: usize,
     changes: Changes,
     head: Head,
-    /// The change of the counts of the keys that are counted separately.
-    counted: CountsChange,
+    /// The changes of the counts of the keys that are counted separately.
+    counted: [CountsChange; 2],
 }
 
 /// A transaction whose steps were all accepted.
@@ -87,8 +87,8 @@ pub(crate) struct Accepted {
     /// The changes for the index.
     pub(crate) changes: Changes,
     pub(crate) head: Head,
-    /// The change of the counts of the keys that are counted separately.
-    pub(crate) counted: CountsChange,
+    /// The changes of the counts of the keys that are counted separately.
+    pub(crate) counted: [CountsChange; 2],
 }
 
 impl<'a> Staging<'a> {
@@ -107,7 +107,7 @@ impl<'a> Staging<'a> {
             log_bytes: 0,
             changes: Changes::new(),
             head,
-            counted: CountsChange::default(),
+            counted: <[CountsChange; 2]>::default(),
         }
     }
 
@@ -176,9 +176,11 @@ impl<'a> Staging<'a> {
 
     /// Counts a change of documents and bytes under `key`.
     fn count(&mut self, key: &[u8], documents: i64, bytes: i64) {
-        if self.context.counted.is_some_and(|keys| keys.contains(key)) {
-            self.counted.documents += documents;
-            self.counted.bytes += bytes;
+        for (keys, change) in self.context.counted.iter().zip(&mut self.counted) {
+            if keys.is_some_and(|keys| keys.contains(key)) {
+                change.documents += documents;
+                change.bytes += bytes;
+            }
         }
     }
 

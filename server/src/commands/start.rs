@@ -96,6 +96,7 @@ async fn serve(mode: Mode, settings: Settings, queries: Handle) -> Result<(), Fa
         partition_throughput_new: settings.partition_create_throughput,
         throughput: settings.throughput,
         partition_bytes_max: settings.partition_max_bytes,
+        logical_partition_bytes_max: settings.logical_partition_max_bytes,
         durability: settings.durability,
         record_cache_bytes: size(settings.shares.caches - block_cache_bytes(&settings)),
         index: index_options(&settings),

@@ -78,6 +78,7 @@ pub(crate) struct Settings {
     pub(crate) partition_max_throughput: u64,
     pub(crate) partition_create_throughput: u64,
     pub(crate) partition_max_bytes: u64,
+    pub(crate) logical_partition_max_bytes: u64,
     pub(crate) memory_total: MemoryTotal,
     pub(crate) shares: MemoryShares,
     pub(crate) free_space_reserve_bytes: Option<u64>,
@@ -145,6 +146,7 @@ impl Settings {
             partition_max_throughput: positive(raw, "partition-max-throughput")?,
             partition_create_throughput: positive(raw, "partition-create-throughput")?,
             partition_max_bytes: positive(raw, "partition-max-bytes")?,
+            logical_partition_max_bytes: positive(raw, "logical-partition-max-bytes")?,
             shares: memory_total.shares(cache_bytes),
             memory_total,
             free_space_reserve_bytes: match optional(raw, "free-space-reserve-bytes") {

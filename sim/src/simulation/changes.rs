@@ -7,7 +7,7 @@ use crate::scenario::{KEYS, Request, Trouble};
 use crate::trace::shown;
 use crate::world::CheckFailure;
 use kv::Survivors;
-use model::{Fault, MissingFault, StorageFault};
+use model::{Fault, MissingFault, RequestFault, StorageFault};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -159,6 +159,55 @@ impl Simulation<'_> {
         self.logicals = vec![Logical::new(); KEYS.len()];
         self.all_is_durable();
         self.check_idle_wave(&[])
+    }
+
+    /// Splits the partition of a key, by documents or in the middle of its range, while clients use it.
+    pub(super) fn split(
+        &mut self,
+        (key, in_middle): (usize, bool),
+        lanes: &[Vec<Request>],
+        trouble: &Trouble,
+        crash: Option<(u64, Survivors)>,
+    ) -> Result<(), CheckFailure> {
+        let lanes = self.lanes(lanes);
+        self.world.plan(trouble);
+        let crash_after = crash.map(|(turns, _)| turns);
+        let (split, records) = self.world.split(key, in_middle, lanes, crash_after)?;
+        self.operations += records.len();
+        self.note(|trace| write!(trace, "  split: {split:?}"));
+        for record in &records {
+            self.note(|trace| write!(trace, "  {}", shown(record)));
+        }
+        let end = match crash {
+            Some((_, survivors)) => self.crash(survivors)?,
+            None => {
+                self.world.wait_for_reopen()?;
+                self.resolve_catalog(trouble)?;
+                End::Quiet
+            }
+        };
+        self.world.refresh_specs()?;
+        match split {
+            None => {}
+            Some(Ok(children)) => {
+                self.splits += 1;
+                if !children.iter().all(|child| self.world.ordinals().any(|it| it == child.0)) {
+                    return Err(format!("{children:?} are lost after a split"));
+                }
+            }
+            Some(Err(Fault::Request(RequestFault::Indivisible { .. }))) => {}
+            Some(Err(Fault::Storage(_) | Fault::Missing(_)))
+                if self.world.may_fail() || self.is_full || self.world.spoils() => {}
+            Some(Err(fault)) => return Err(format!("an unexpected refusal of a split: {fault}")),
+        }
+        if let Some(sabotage) = self.planted.sabotage {
+            sabotage(&self.world);
+        }
+        self.check_wave(&records, &end)?;
+        if crash.is_some() {
+            self.revive(&Trouble::default())?;
+        }
+        Ok(())
     }
 
     pub(super) fn empty(&mut self, key: usize, trouble: &Trouble) -> Result<(), CheckFailure> {

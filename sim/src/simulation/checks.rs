@@ -189,13 +189,7 @@ impl Simulation<'_> {
             container: self.world.container.number().0,
             written: Vec::new(),
             read: Vec::new(),
-            times: self
-                .world
-                .specs
-                .iter()
-                .map(|spec| spec.id.ordinal.0)
-                .map(|it| (it, self.time_of(it)))
-                .collect(),
+            times: self.world.ordinals().map(|it| (it, self.time_of(it))).collect(),
         };
         for operation in operations.iter().flatten() {
             let Verdict::Done(seen) = &operation.verdict else {
@@ -231,8 +225,9 @@ impl Simulation<'_> {
                     let stored: Result<Vec<Stored>, _> = page.documents.iter().map(stored_of).collect();
                     feed.take(&rules, page, &stored?, *items_max, moments)?;
                     if page.continuation.is_none() {
-                        let ended =
-                            feed.on_quiet_moment(&rules, moments, |key| self.world.ordinal_of(key))?;
+                        let ended = feed.on_quiet_moment(&rules, moments, |key, ordinal| {
+                            self.world.is_in_range(key, ordinal)
+                        })?;
                         debug_assert!(ended);
                         *place = None;
                     }
@@ -261,7 +256,7 @@ impl Simulation<'_> {
         let rules = self.key_rules();
         for feed in self.feeds.iter_mut().flatten() {
             if feed.container == container {
-                feed.on_quiet_moment(&rules, moments, |key| self.world.ordinal_of(key))?;
+                feed.on_quiet_moment(&rules, moments, |key, ordinal| self.world.is_in_range(key, ordinal))?;
             }
         }
         Ok(())

@@ -46,6 +46,8 @@ pub struct Summary {
     pub faults: u64,
     /// Crashes.
     pub crashes: usize,
+    /// Splits of partitions.
+    pub splits: usize,
     /// All storage calls.
     pub calls: u64,
 }
@@ -92,6 +94,7 @@ pub fn run_planted(scenario: &Scenario, planted: Planted<'_>) -> Result<Summary,
         operations: simulation.operations,
         faults: simulation.world.script.fault_count(),
         crashes: simulation.crashes,
+        splits: simulation.splits,
         calls: simulation.world.script.call_count(),
     })
 }
@@ -124,6 +127,7 @@ struct Simulation<'a> {
     trace_hash: u64,
     operations: usize,
     crashes: usize,
+    splits: usize,
 }
 
 /// How a wave ended.
@@ -168,6 +172,7 @@ impl<'a> Simulation<'a> {
             trace_hash: 0xcbf2_9ce4_8422_2325,
             operations: 0,
             crashes: 0,
+            splits: 0,
         };
         simulation.all_is_durable();
         Ok(simulation)
@@ -195,6 +200,9 @@ impl<'a> Simulation<'a> {
             Wave::Recreate { lanes, opening_turns, trouble, crash } => {
                 self.world.stall_openings(*opening_turns);
                 self.recreate(lanes, trouble, *crash)?;
+            }
+            Wave::Split { key, in_middle, lanes, trouble, crash } => {
+                self.split((*key, *in_middle), lanes, trouble, *crash)?;
             }
             Wave::Empty(key, trouble) => self.empty(*key, trouble)?,
             Wave::Restart => self.restart()?,
@@ -224,7 +232,10 @@ impl<'a> Simulation<'a> {
 
     /// The time of a partition: the clock, unless that was set back a little since the partition was last read.
     fn time_of(&self, ordinal: u32) -> u64 {
-        let latest = self.clocks.get(&ordinal).copied().unwrap_or(0);
+        // A new partition takes over the time of the one that it was split from.
+        let known = |ordinal: &u32| self.clocks.get(ordinal).copied();
+        let latest = known(&ordinal).or_else(|| self.world.parents_of(ordinal).iter().find_map(known));
+        let latest = latest.unwrap_or(0);
         let now = self.rules.now;
         if latest > now + CLOCK_AHEAD_MAX { now } else { latest.max(now) }
     }
@@ -453,6 +464,7 @@ impl<'a> Simulation<'a> {
 
     /// Compares all rows with the records; returns each partition's ordinal, last LSN and time.
     fn audit(&mut self) -> Result<Vec<(u32, u64, u64)>, CheckFailure> {
+        self.world.refresh_specs()?;
         let mut shape = ContainerShape::from(self.world.container.definition());
         shape.default_ttl = match self.rules.default_ttl {
             DefaultTtl::Off => model::DefaultTtl::Off,

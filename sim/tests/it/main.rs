@@ -6,6 +6,7 @@ mod change_feed;
 mod housekeeping;
 mod planted_histories;
 mod planted_rows;
+mod planted_splits;
 mod queries;
 mod recorded_histories;
 mod refused;

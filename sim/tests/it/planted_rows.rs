@@ -246,9 +246,9 @@ fn a_feed_that_loses_or_repeats_a_document() {
     let drain = |first: &[Stored], second: &[Stored]| {
         let mut feed = Feed::new(Scope::Container, 1);
         feed.take(&key_rules, &page(Some("more")), first, 5, &moments)?;
-        feed.on_quiet_moment(&key_rules, &moments, |_| Some(0))?;
+        feed.on_quiet_moment(&key_rules, &moments, |_, _| true)?;
         feed.take(&key_rules, &page(None), second, 5, &moments)?;
-        feed.on_quiet_moment(&key_rules, &moments, |_| Some(0))
+        feed.on_quiet_moment(&key_rules, &moments, |_, _| true)
     };
     assert_eq!(drain(&all[..1], &all[1..]), Ok(true));
     assert!(drain(&all[..1], &[]).unwrap_err().contains("without b"));

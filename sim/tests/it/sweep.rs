@@ -11,6 +11,7 @@ use sim::scenario::{
     id_text,
 };
 use sim::simulation::run;
+use std::collections::BTreeSet;
 
 /// Most calls of one scenario that are made to fail.
 const CALLS_MAX: u64 = 200;
@@ -216,6 +217,70 @@ fn a_drop_and_a_new_container() {
             Wave::Crash(Survivors::Synced, Trouble::default()),
         ]
     });
+}
+
+/// Documents of two keys, more than the index keeps in memory.
+fn documents_of_two_keys(mark: u64) -> Wave {
+    let part = |id: usize| (0, template(StepKind::Upsert, id, mark + id as u64, &format!("m{id}")));
+    let other =
+        |id: usize| (1, under_b(template(StepKind::Upsert, id, mark + 50 + id as u64, &format!("m{id}"))));
+    let bulk = RequestKind::Bulk((0..5).map(part).chain((0..5).map(other)).collect());
+    clients(vec![vec![request(bulk)]], Vec::new())
+}
+
+/// Clients that write and read while a partition is split.
+fn lanes_during_a_split() -> Vec<Vec<Request>> {
+    let page = || request(RequestKind::Page { scope: Scope::Container, items_max: 3 });
+    let first = vec![
+        single(StepKind::Upsert, 0, 1, "x"),
+        single(StepKind::Delete, 1, 0, ""),
+        single(StepKind::Upsert, 0, 2, "y"),
+    ];
+    let other = template(StepKind::Upsert, 2, 3, "z");
+    let second = vec![request(RequestKind::Single { key: 1, template: under_b(other) }), page(), page()];
+    vec![first, second]
+}
+
+fn a_split_of(key: usize, trouble: Trouble, crash: Option<(u64, Survivors)>) -> Vec<Wave> {
+    let (lanes, in_middle) = (lanes_during_a_split(), true);
+    vec![
+        documents_of_two_keys(100),
+        documents_of_two_keys(300),
+        documents_of_two_keys(500),
+        Wave::Split { key, in_middle, lanes, trouble, crash },
+        documents_of_two_keys(700),
+        // Housekeeping separates the children.
+        Wave::Rest(5_000),
+        Wave::Crash(Survivors::Synced, Trouble::default()),
+        Wave::Split { key, in_middle, lanes: Vec::new(), trouble: Trouble::default(), crash: None },
+        Wave::Rest(5_000),
+    ]
+}
+
+#[test]
+fn a_split() {
+    sweep(|faults| a_split_of(0, faults.into(), None));
+}
+
+#[test]
+fn a_crash_at_every_turn_of_a_split() {
+    let mut splits = BTreeSet::new();
+    for turns in 0..150 {
+        let survivors = [Survivors::Synced, Survivors::Drawn, Survivors::All][turns as usize % 3];
+        let (key, buffered) = (turns as usize % 2, turns % 4 < 2);
+        let waves = a_split_of(key, Trouble::default(), Some((turns, survivors)));
+        match run(&scenario(waves, buffered)) {
+            Ok(summary) => {
+                splits.insert(summary.splits);
+            }
+            Err(violation) => panic!(
+                "{survivors:?} after {turns} turns, buffered {buffered}\n{}\n{}",
+                violation.trace.join("\n"),
+                violation.failure
+            ),
+        }
+    }
+    assert!(splits.len() > 1, "some crashes come before and some after the split: {splits:?}");
 }
 
 #[test]

@@ -145,10 +145,11 @@ fn request(fault: &RequestFault) -> String {
         RequestFault::BadProperty { .. }
         | RequestFault::BadPartitionKeyValue { .. }
         | RequestFault::PartitionKeyTooLong { .. }
+        | RequestFault::Indivisible { .. }
         | RequestFault::ImmutableProperty { .. }
         | RequestFault::BadPatch { .. } => fault.to_string(),
         RequestFault::BadContinuation(reason) => format!("Invalid Continuation Token: {reason}"),
-        RequestFault::ChangeFeed(_) | RequestFault::Indivisible { .. } => fault.to_string(),
+        RequestFault::ChangeFeed(_) => fault.to_string(),
     }
 }
 
@@ -185,6 +186,13 @@ fn limit(fault: &LimitFault) -> String {
         LimitFault::TooLarge { bytes, limit } => {
             let words = "Message: {\"Errors\":[\"Request size is too large\"]}";
             format!("{words}\r\n{bytes} bytes were sent, {limit} are allowed")
+        }
+        LimitFault::LogicalPartitionFull { limit, .. } => {
+            let size = match limit >> 30 {
+                0 => format!("{limit} bytes"),
+                gigabytes => format!("{gigabytes} GB"),
+            };
+            format!("Partition key reached maximum size of {size}. No changes were made.")
         }
         LimitFault::Busy { .. } => {
             "Request rate is large. Too much is under way for this caller, so no changes were made; try again later."

@@ -154,6 +154,7 @@ fn limit(fault: &LimitFault) -> (StatusCode, u32) {
         // Unverified: the substatus that is assumed to make bulk clients resend the operation in another request.
         LimitFault::AnswerBytes { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 3402),
         LimitFault::TooManyOperations { .. } | LimitFault::KeyBytes { .. } => (StatusCode::BAD_REQUEST, 0),
+        LimitFault::LogicalPartitionFull { .. } => (StatusCode::FORBIDDEN, 1014),
         LimitFault::TooManyResources { .. } | LimitFault::Exhausted { .. } => (StatusCode::FORBIDDEN, 1005),
         LimitFault::Busy { .. } | LimitFault::Throughput { .. } => (StatusCode::TOO_MANY_REQUESTS, 3200),
         LimitFault::Overloaded { .. } | LimitFault::Stopping { .. } => (StatusCode::SERVICE_UNAVAILABLE, 0),

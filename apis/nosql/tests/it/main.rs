@@ -26,6 +26,7 @@ mod queries;
 mod query_plans;
 mod resource_queries;
 mod scripts;
+mod splits;
 #[path = "../../../../tests-data/text_cases.rs"]
 mod text_cases;
 mod texts;

@@ -155,6 +155,7 @@ impl<'a> Change<'a> {
         let ids = [&children[0], &children[1]]
             .map(|child| PartitionId { container: number, ordinal: child.ordinal });
         sealed.add_to(ids, &mut self.batch);
+        container.map.expect(&children);
         self.shrinking = false;
         self.put_map(container, map);
         Ok(children)

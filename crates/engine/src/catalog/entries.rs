@@ -191,10 +191,7 @@ impl Container {
     /// although its outcome was unknown takes effect.
     pub(crate) fn with_partitions_of(&self, old: &Container) -> Container {
         let (shape, map) = (Arc::clone(&old.shape), Arc::clone(&old.map));
-        let (stored, in_use) = (self.map.load(), map.load());
-        if stored.stamp.change > in_use.stamp.change {
-            map.replace(Arc::new(stored.with_slots_of(&in_use)));
-        }
+        map.adopt(&self.map.load());
         Container::assemble(self.parts.clone(), self.expiry_pending, shape, map)
     }
 
@@ -241,17 +238,20 @@ impl Container {
     }
 
     /// The session tokens for a client that has addressed a range. If the range was split since, the client may not
-    /// know its descendants; it gets one token for the range itself, with the highest LSN.
+    /// know its descendants; it gets one token for the range itself, with the last LSN of the range. Clients transfer
+    /// such a token to the descendants when they learn of them, so its LSN must not be that of one of these.
     pub fn tokens_for_range(
         &self,
         ordinal: PartitionOrdinal,
         tokens: Vec<SessionToken>,
     ) -> Vec<SessionToken> {
-        if self.map.load().by_ordinal(ordinal).is_some() {
+        let map = self.map.load();
+        if tokens.is_empty() || map.by_ordinal(ordinal).is_some() {
             return tokens;
         }
-        let lsn = tokens.iter().map(|token| token.lsn).max();
-        lsn.map(|lsn| SessionToken { ordinal, lsn }).into_iter().collect()
+        let ancestors = map.entries.iter().flat_map(|slot| &slot.ancestors);
+        let split = ancestors.into_iter().find(|ancestor| ancestor.ordinal == ordinal);
+        split.map(|split| SessionToken { ordinal, lsn: split.lsn_last }).into_iter().collect()
     }
 
     /// Its number, never reused.

@@ -12,8 +12,8 @@ use model::{
     PartitionOrdinal,
 };
 use partition::Ancestor;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Maximum number of partitions of a container after splits.
 pub(crate) const PARTITIONS_MAX: usize = 4096;
@@ -23,11 +23,15 @@ pub(crate) const PARTITIONS_MAX: usize = 4096;
 pub(crate) struct CurrentMap {
     map: ArcSwap<PartitionMap>,
     is_dropped: AtomicBool,
+    /// The children of a split that is being committed. If its outcome is unknown at first, they are used when it is
+    /// found in the store.
+    expected: Mutex<Vec<Arc<PartitionSlot>>>,
 }
 
 impl CurrentMap {
     pub(crate) fn new(map: PartitionMap) -> CurrentMap {
-        CurrentMap { map: ArcSwap::from_pointee(map), is_dropped: AtomicBool::new(false) }
+        let map = ArcSwap::from_pointee(map);
+        CurrentMap { map, is_dropped: AtomicBool::new(false), expected: Mutex::default() }
     }
 
     /// The current map.
@@ -38,6 +42,22 @@ impl CurrentMap {
     /// Replaces the map after a durable change.
     pub(super) fn replace(&self, map: Arc<PartitionMap>) {
         self.map.store(map);
+    }
+
+    /// These partitions replace one of the map if the change in progress is committed.
+    pub(super) fn expect(&self, children: &[Arc<PartitionSlot>]) {
+        *self.expected.lock().unwrap_or_else(PoisonError::into_inner) = children.to_vec();
+    }
+
+    /// Takes over a newer map from the store, with the slots that are in use or expected.
+    pub(super) fn adopt(&self, stored: &PartitionMap) {
+        let in_use = self.load();
+        if stored.stamp.change > in_use.stamp.change {
+            let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+            let map = stored.with_slots_of(&in_use.entries).with_slots_of(&expected);
+            drop(expected);
+            self.replace(Arc::new(map));
+        }
     }
 
     /// Ends the use of the partitions: the container was dropped, although some requests may still hold it.
@@ -201,8 +221,9 @@ impl PartitionMap {
     }
 
     /// This map, read from the store again, with the slots that are in use.
-    pub(super) fn with_slots_of(&self, old: &PartitionMap) -> PartitionMap {
-        let in_use = |slot: &Arc<PartitionSlot>| Arc::clone(old.by_ordinal(slot.ordinal).unwrap_or(slot));
+    fn with_slots_of(&self, slots: &[Arc<PartitionSlot>]) -> PartitionMap {
+        let same = |slot: &Arc<PartitionSlot>| slots.iter().find(|other| other.ordinal == slot.ordinal);
+        let in_use = |slot: &Arc<PartitionSlot>| Arc::clone(same(slot).unwrap_or(slot));
         let entries = self.entries.iter().map(in_use).collect();
         PartitionMap { entries, ..self.clone() }
     }
@@ -258,7 +279,7 @@ mod tests {
         assert_eq!(first.initial_count(), 2);
         let second = split(&first, 1, 0x30, 2);
         assert_eq!(second.initial_count(), 2);
-        let again = second.with_slots_of(&first);
+        let again = second.with_slots_of(&first.entries);
         assert!(Arc::ptr_eq(&again.entries[0], &first.entries[0]));
         assert!(Arc::ptr_eq(&again.entries[1], &second.entries[1]));
         let current = CurrentMap::new(second.clone());

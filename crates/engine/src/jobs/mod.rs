@@ -14,6 +14,7 @@ mod reschedule;
 mod separate;
 mod split;
 mod trim;
+mod weigh;
 
 use crate::engine::Engine;
 use model::{ContainerNumber, Fault, MissingFault, PartitionOrdinal, StorageFault};
@@ -76,6 +77,8 @@ enum HousekeepingJob {
     Split(ContainerNumber, PartitionOrdinal),
     /// Separate a partition from those that it was split from.
     Separate(ContainerNumber, PartitionOrdinal),
+    /// Count the largest logical partitions of a partition.
+    Weigh(ContainerNumber, PartitionOrdinal),
     /// Delete the rows of a split partition that its descendants do not need any more.
     DeleteSplit(ContainerNumber, PartitionOrdinal),
 }
@@ -91,6 +94,7 @@ impl HousekeepingJob {
             HousekeepingJob::CloseIdle => "close idle partitions",
             HousekeepingJob::Split(..) => "split a partition",
             HousekeepingJob::Separate(..) => "separate a partition",
+            HousekeepingJob::Weigh(..) => "count large logical partitions",
             HousekeepingJob::DeleteSplit(..) => "delete a split partition",
         }
     }
@@ -107,6 +111,7 @@ impl HousekeepingJob {
             HousekeepingJob::CloseIdle => engine.close_idle_partitions().await,
             HousekeepingJob::Split(number, ordinal) => engine.split_due(number, ordinal).await,
             HousekeepingJob::Separate(number, ordinal) => engine.separate(number, ordinal).await,
+            HousekeepingJob::Weigh(number, ordinal) => engine.weigh(number, ordinal).await,
             HousekeepingJob::DeleteSplit(number, ordinal) => engine.delete_split(number, ordinal).await,
         };
         let is_dropped = |number| engine.catalog.state().container(number).is_none();
@@ -121,6 +126,7 @@ impl HousekeepingJob {
             | HousekeepingJob::Trim(number, _)
             | HousekeepingJob::Split(number, _)
             | HousekeepingJob::Separate(number, _)
+            | HousekeepingJob::Weigh(number, _)
             | HousekeepingJob::DeleteSplit(number, _) => Some(number),
             HousekeepingJob::ResolveCatalog | HousekeepingJob::Drop(_) | HousekeepingJob::CloseIdle => None,
         }
@@ -192,6 +198,7 @@ impl Engine {
         due.extend(self.due_trims());
         due.extend(self.due_splits());
         due.extend(self.due_separations());
+        due.extend(self.due_weighings());
         due.extend(state.dropped().iter().map(|dropped| HousekeepingJob::Drop(dropped.number)));
         let mut of_containers = Vec::new();
         for container in state.containers() {

@@ -1,16 +1,17 @@
 //! Splits: clients do not notice them. Old range ids, continuations and session tokens stay valid, through several
 //! generations; documents are neither lost nor repeated.
 
-use crate::harness::{Harness, HeldStore, KEY, TestAmbient};
+use crate::harness::{Harness, HeldStore, KEY, TestAmbient, item};
 use crate::query::{ask, drain, request};
 use engine::{
     Account, Container, EngineOptions, FeedRequest, PartitionState, Scope, SplitAt, StoredContainer, verify,
 };
 use model::{
-    Fault, Lsn, MissingFault, PartitionOrdinal, RequestFault, SessionToken, Throughput, ThroughputChange,
+    Fault, LimitFault, Lsn, MissingFault, PartitionOrdinal, RequestFault, SessionToken, Throughput,
+    ThroughputChange,
 };
 use partition::index::IndexOptions;
-use plan::Condition;
+use plan::{Condition, Mutation, Target};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -371,4 +372,36 @@ async fn expiry_continues_through_splits() {
     let fault = harness.read(&container, r#"["1"]"#, "1").await.unwrap_err();
     assert_eq!(fault, MissingFault::Resource.into());
     assert_eq!(verified(&harness).await, 0);
+}
+
+/// A partition key whose documents have reached their limit refuses writes that add to them, and nothing else.
+#[tokio::test(start_paused = true)]
+async fn a_full_logical_partition_can_be_read_and_emptied() {
+    let options = EngineOptions { logical_partition_bytes_max: 4_000, ..options() };
+    let harness = harness(options).await;
+    let container = harness.container(|_| {}, 1_000).await;
+    let json = |id: usize, key: &str, text: &str| format!(r#"{{"id":"{id}","pk":"{key}","t":"{text}"}}"#);
+    let text = "x".repeat(100);
+    let mut refused = None;
+    for id in 0..60 {
+        match harness.create(&container, &json(id, "a", &text)).await {
+            Ok(_) => tokio::time::sleep(Duration::from_secs(11)).await,
+            Err(fault) => {
+                refused = Some((id, fault));
+                break;
+            }
+        }
+    }
+    let Some((count, fault)) = refused else { panic!("it was never full") };
+    assert!(matches!(fault, Fault::Limit(LimitFault::LogicalPartitionFull { limit: 4_000, .. })), "{fault}");
+    assert!((10..40).contains(&count), "{count}");
+    // Another key, reads, and writes that add nothing.
+    harness.create(&container, &json(0, "b", &text)).await.unwrap();
+    harness.read(&container, r#"["a"]"#, "0").await.unwrap();
+    let shorter = Mutation::Upsert { item: item(&json(0, "a", "short")), condition: Condition::None };
+    harness.write(&container, shorter).await.unwrap();
+    let delete = Mutation::Delete { target: Target::Id("1".to_owned()), condition: Condition::None };
+    harness.write(&container, delete).await.unwrap();
+    harness.create(&container, &json(100, "a", &text)).await.unwrap();
+    assert_eq!(verified(&harness).await, count + 1);
 }

@@ -21,6 +21,14 @@ pub enum LimitFault {
         /// The limit.
         limit: usize,
     },
+    /// A logical partition has as many bytes as it may have, and the write would add to them.
+    #[error("the documents of the partition key have {bytes} bytes, {limit} allowed: no changes were made")]
+    LogicalPartitionFull {
+        /// Bytes that they would have.
+        bytes: u64,
+        /// The limit.
+        limit: u64,
+    },
     /// Partition key and id of a document form a key that is too long for the store.
     #[error("the key of the document has {bytes} bytes, {limit} allowed")]
     KeyBytes {
@@ -108,6 +116,7 @@ impl LimitFault {
             | LimitFault::TransactionDocuments { .. }
             | LimitFault::TooManyOperations { .. }
             | LimitFault::TooManyResources { .. }
+            | LimitFault::LogicalPartitionFull { .. }
             | LimitFault::Exhausted { .. } => None,
         }
     }

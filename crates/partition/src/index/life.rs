@@ -153,9 +153,10 @@ impl IndexLife {
         matches!(self.state, IndexState::Saving(_) | IndexState::NeedsReopen { .. })
     }
 
-    /// Whether runs wait for their manifest.
+    /// Whether runs wait for their manifest. Not if the index must be opened again, which abandons them: the writer
+    /// would try to install them without a pause as long as the store is not available.
     pub(crate) fn has_install(&self) -> bool {
-        self.index_writer().is_some_and(IndexWriter::has_install)
+        !self.needs_reopen() && self.index_writer().is_some_and(IndexWriter::has_install)
     }
 
     /// Whether something waits for a moment without batches in flight.

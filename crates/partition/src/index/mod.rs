@@ -94,7 +94,7 @@ pub(crate) use rules::Rules;
 pub(crate) use run::Run;
 pub(crate) use run_cursor::RunSource;
 pub(crate) use run_numbers::RunNumbers;
-pub(crate) use split::{Half, RunHalves, SealedIndex, SplitPoint};
+pub(crate) use split::{Half, LargestKeys, RunHalves, SealedIndex, SplitPoint};
 pub(crate) use term_count::term_count;
 pub(crate) use terms::DocumentVersion;
 pub(crate) use unnamed::UnnamedRun;

@@ -163,3 +163,44 @@ impl SplitPoint {
         Ok(true)
     }
 }
+
+/// The logical keys with the most documents.
+#[derive(Debug)]
+pub(crate) struct LargestKeys {
+    from: Option<Vec<u8>>,
+    documents_min: u64,
+    /// At most [`LARGEST_MAX`], with their numbers of documents.
+    largest: Vec<(u64, Vec<u8>)>,
+}
+
+/// Logical keys that a search for the largest ones returns.
+const LARGEST_MAX: usize = 16;
+
+impl LargestKeys {
+    pub(crate) fn new(documents_min: u64) -> LargestKeys {
+        LargestKeys { from: None, documents_min, largest: Vec::new() }
+    }
+
+    /// Walks on over the logical keys of an index. Returns whether there are more.
+    pub(crate) async fn search(&mut self, index: &IndexReader) -> Result<bool, Fault> {
+        let mut walk = index.walk(&LOGICAL_KEYS, Direction::Forward, self.from.take(), None).await?;
+        for _ in 0..KEYS_AT_A_TIME {
+            let Some(found) = walk.next_counted(|_, _| crate::index::Detail::Count).await? else {
+                return Ok(false);
+            };
+            self.from = Some([&found.code[..], &[0]].concat());
+            if found.count >= self.documents_min {
+                self.largest.push((found.count, found.code));
+                if self.largest.len() > LARGEST_MAX {
+                    self.largest.sort_unstable_by(|left, right| right.cmp(left));
+                    self.largest.truncate(LARGEST_MAX);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    pub(crate) fn into_codes(self) -> impl Iterator<Item = Vec<u8>> {
+        self.largest.into_iter().map(|(_, code)| code)
+    }
+}

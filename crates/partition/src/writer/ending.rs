@@ -63,6 +63,7 @@ impl Command {
             | Command::Checkpoint { .. }
             | Command::Reshape
             | Command::Tally { .. }
+            | Command::Weigh { .. }
             | Command::Flush { .. }
             | Command::Split(_)
             | Command::Separate { .. }
@@ -81,6 +82,7 @@ impl Command {
             | Command::Checkpoint { .. }
             | Command::Reshape
             | Command::Tally { .. }
+            | Command::Weigh { .. }
             | Command::Flush { .. }
             | Command::Split(_)
             | Command::Separate { .. }

@@ -28,14 +28,14 @@ use crate::partition::{Executed, IdleClose, PartitionEnvironment, PartitionSpec,
 use crate::published::Published;
 use crate::record::Record;
 use crate::shape::CurrentShape;
-use crate::split::{Separation, Tally};
+use crate::split::{Separation, Tally, WeighedKey};
 use crate::staging::{StagingContext, TRANSACTION_BYTES_MAX};
 use crate::state::{BatchNumber, Rows, WriterState};
 use crate::storage::read_fault;
 use crate::verdicts::{Decided, answer, full_fault, is_shrinking};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use kv::{Batch, CommitFault, Durability, Lane, Store, View};
+use kv::{Batch, CommitFault, Durability, KeyRange, Lane, Store, View};
 use model::{Ambient, EffectiveKey, Fault, Lsn, Ticks, Work};
 use plan::{StepFault, Transaction};
 use std::collections::{BTreeMap, VecDeque};
@@ -92,6 +92,12 @@ pub(crate) enum Command {
     /// Counts some documents after a cut.
     Tally {
         cut: EffectiveKey,
+        reply: oneshot::Sender<Result<bool, Fault>>,
+    },
+    /// Counts some documents of a logical partition that may be large.
+    Weigh {
+        keys: KeyRange,
+        limit: u64,
         reply: oneshot::Sender<Result<bool, Fault>>,
     },
     /// Flushes the index.
@@ -164,6 +170,8 @@ pub(crate) struct Writer {
     lineage: Arc<Lineage>,
     /// The counts after a cut, while a split is prepared.
     tally: Option<Tally>,
+    /// Large logical partitions, whose bytes are limited.
+    weighed: Vec<WeighedKey>,
     /// Those who wait until the index is flushed.
     flush_waiters: Vec<oneshot::Sender<()>>,
     /// Log entries of ancestors from here on may have to be moved; `None` if there are none.
@@ -233,6 +241,7 @@ impl Writer {
             unmoved: Writer::unmoved_at_opening(lineage.has_ancestors()),
             lineage,
             tally: None,
+            weighed: Vec::new(),
             flush_waiters: Vec::new(),
         };
         // Documents that an earlier writer has committed without noting their expiry.
@@ -307,6 +316,7 @@ impl Writer {
             | Command::Checkpoint { .. }
             | Command::Reshape
             | Command::Tally { .. }
+            | Command::Weigh { .. }
             | Command::Flush { .. }
             | Command::Split(_)
             | Command::Separate { .. }
@@ -346,6 +356,9 @@ impl Writer {
             Command::Reshape => self.check_policy(),
             Command::Tally { cut, reply } => {
                 let _ = reply.send(self.tally(&cut).await);
+            }
+            Command::Weigh { keys, limit, reply } => {
+                let _ = reply.send(self.weigh(keys, limit).await);
             }
             Command::Flush { reply } => self.flush_index(reply).await,
             Command::Split(command) => return self.split(*command, queue).await,
@@ -406,20 +419,36 @@ impl Writer {
                     // Loaded for each transaction: after a replaced definition was acknowledged, the old one must not
                     // be used.
                     let shape = Arc::clone(&self.shape.load());
+                    let weighed = self.weighed_place(&transaction);
                     let context = StagingContext {
                         partition: self.id,
                         lineage: &self.lineage,
-                        counted: self.tally.as_ref().map(|tally| &tally.counted),
+                        counted: [
+                            self.tally.as_ref().map(|tally| &tally.counted),
+                            weighed.map(|place| &self.weighed[place].tally.counted),
+                        ],
                         shape: &shape,
                         now,
                         lsn_consumed: self.lsn_consumed(),
                         ambient: &*self.ambient,
                     };
-                    evaluate(context, &self.state, &transaction).await.map(|(accepted, outcomes)| {
+                    let evaluated = evaluate(context, &self.state, &transaction).await;
+                    let evaluated = evaluated.and_then(|(accepted, outcomes)| {
+                        match weighed.map(|place| self.weighed[place].check(accepted.counted[1])) {
+                            Some(Err(fault)) => {
+                                Err(StepFault { index: 0, fault: fault.into(), work: Work::Lookup })
+                            }
+                            Some(Ok(())) | None => Ok((accepted, outcomes)),
+                        }
+                    });
+                    evaluated.map(|(accepted, outcomes)| {
                         batch_bytes += accepted.bytes;
                         self.state.head = accepted.head;
                         if let Some(tally) = &mut self.tally {
-                            tally.counts.change(accepted.counted);
+                            tally.counts.change(accepted.counted[0]);
+                        }
+                        if let Some(place) = weighed {
+                            self.weighed[place].tally.counts.change(accepted.counted[1]);
                         }
                         self.state.submitted(number, &accepted.rows);
                         batch_rows.extend(accepted.rows);
@@ -450,6 +479,7 @@ impl Writer {
             | Command::Checkpoint { .. }
             | Command::Reshape
             | Command::Tally { .. }
+            | Command::Weigh { .. }
             | Command::Flush { .. }
             | Command::Split(_)
             | Command::Separate { .. }

@@ -112,6 +112,7 @@ impl Writer {
         self.failure = self.failure.max(Some(failure));
         // It has counted changes that may not be stored.
         self.tally = None;
+        self.weighed.clear();
         if let Err(fault) = self.reload().await
             && !self.has_ended
         {
@@ -155,6 +156,7 @@ impl Writer {
         };
         self.lane = lane;
         self.tally = None;
+        self.weighed.clear();
         self.publish(view.clone(), &head);
         self.state = WriterState::new(view, head);
         self.failure = None;

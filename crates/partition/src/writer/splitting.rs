@@ -6,16 +6,19 @@ use crate::index::{IndexWriter, Manifest, RunSource};
 use crate::keyspace::{self, LOG, META, RECORDS};
 use crate::log::LogPosition;
 use crate::overlay::RowsView;
-use crate::split::{PreparedSplit, SealedPartition, Separation, SplitOutcome, Tally};
+use crate::split::{PreparedSplit, SealedPartition, Separation, SplitOutcome, Tally, WeighedKey};
 use crate::storage::{commit_fault, read_fault};
-use kv::{Batch, Direction, KeyRange, ScanLimit};
+use kv::{Batch, Direction, KeyRange, ScanLimit, Store};
 use model::{EffectiveKey, EffectiveRange, Fault, Lsn, StorageFault};
+use plan::Transaction;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 /// Records that one step counts. The writer does nothing else meanwhile.
 const TALLY_STEP: ScanLimit = ScanLimit { rows: 1024, bytes: 1 << 20 };
+/// Logical partitions whose bytes one writer counts.
+const WEIGHED_MAX: usize = 64;
 /// Log entries of ancestors that one step moves.
 const MOVED_ROWS_MAX: usize = 4096;
 /// Rows of the meta space of one partition that are read at a time.
@@ -34,27 +37,38 @@ impl Writer {
         self.ensure_view().await?;
         let second = EffectiveRange { min: cut.clone(), max: self.spec.range.max.clone() };
         let keys = keyspace::effective_range(self.id.container, &second);
-        let view = self.store.view().await.map_err(read_fault)?;
         let tally = match &mut self.tally {
             Some(tally) if tally.keys == keys => tally,
             other => other.insert(Tally::new(keys)),
         };
-        if tally.is_complete() {
-            return Ok(false);
-        }
-        let start = tally.counted.end.clone().unwrap_or_default();
-        let rest = KeyRange { start, end: tally.keys.end.clone() };
-        let chunk =
-            view.scan(RECORDS, rest.clone(), Direction::Forward, TALLY_STEP).await.map_err(read_fault)?;
-        for (key, row) in &chunk.rows {
-            tally.counts.documents += 1;
-            tally.counts.bytes += (key.len() + row.len()) as u64;
-        }
-        tally.counted.end = match chunk.rows.last() {
-            Some((last, _)) if chunk.more => Some(keyspace::after(&rest, last).start),
-            Some(_) | None => tally.keys.end.clone(),
+        count_some(&self.store, tally).await
+    }
+
+    /// Counts some documents of a logical partition. Returns whether there are more.
+    pub(super) async fn weigh(&mut self, keys: KeyRange, limit: u64) -> Result<bool, Fault> {
+        self.ensure_view().await?;
+        let place = match self.weighed.iter().position(|weighed| weighed.tally.keys == keys) {
+            Some(place) => place,
+            None => {
+                if self.weighed.len() >= WEIGHED_MAX {
+                    // The largest ones are named again by the next search.
+                    self.weighed.clear();
+                }
+                self.weighed.push(WeighedKey { limit, tally: Tally::new(keys) });
+                self.weighed.len() - 1
+            }
         };
-        Ok(chunk.more)
+        self.weighed[place].limit = limit;
+        count_some(&self.store, &mut self.weighed[place].tally).await
+    }
+
+    /// The large logical partition that a transaction changes, if it is one.
+    pub(super) fn weighed_place(&self, transaction: &Transaction) -> Option<usize> {
+        if self.weighed.is_empty() {
+            return None;
+        }
+        let prefix = keyspace::logical_prefix(self.id.container, &transaction.key);
+        self.weighed.iter().position(|weighed| weighed.tally.keys.start == prefix)
     }
 
     /// Waits for the end of the split, if the partition can be sealed.
@@ -207,4 +221,24 @@ impl Writer {
     pub(super) fn unmoved_at_opening(has_ancestors: bool) -> Option<LogPosition> {
         has_ancestors.then(|| LogPosition::start_of(Lsn(0)))
     }
+}
+
+/// Counts some more keys of a tally. Returns whether there are more.
+async fn count_some(store: &Store, tally: &mut Tally) -> Result<bool, Fault> {
+    if tally.is_complete() {
+        return Ok(false);
+    }
+    let view = store.view().await.map_err(read_fault)?;
+    let start = tally.counted.end.clone().unwrap_or_default();
+    let rest = KeyRange { start, end: tally.keys.end.clone() };
+    let chunk = view.scan(RECORDS, rest.clone(), Direction::Forward, TALLY_STEP).await.map_err(read_fault)?;
+    for (key, row) in &chunk.rows {
+        tally.counts.documents += 1;
+        tally.counts.bytes += (key.len() + row.len()) as u64;
+    }
+    tally.counted.end = match chunk.rows.last() {
+        Some((last, _)) if chunk.more => Some(keyspace::after(&rest, last).start),
+        Some(_) | None => tally.keys.end.clone(),
+    };
+    Ok(chunk.more)
 }
