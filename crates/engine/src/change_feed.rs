@@ -7,7 +7,7 @@
 use crate::authorisation::{ChangeFeedPass, Principal};
 use crate::catalog::Container;
 use crate::engine::Engine;
-use crate::feed::{PAGE_BYTES_STOP, bounds};
+use crate::feed::{PAGE_BYTES_STOP, Scope, bounds};
 use crate::isolation::Size;
 use crate::router::{Attempts, Routed};
 use crate::slot::PartitionSlot;
@@ -147,7 +147,13 @@ impl Engine {
             let page = self.read_changes(pass.principal, &sources, request).await;
             match page {
                 Err(_) if attempts.again(sources.iter().map(|source| &source.routed.partition)) => {}
-                page => return page.map(|page| charged(page, &sources)),
+                page => {
+                    let mut page = charged(page?, &sources);
+                    if let Scope::Range(ordinal, _) = pass.scope {
+                        page.session = pass.container.tokens_for_range(ordinal, page.session);
+                    }
+                    return Ok(page);
+                }
             }
         }
     }
