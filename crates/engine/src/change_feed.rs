@@ -7,7 +7,7 @@
 use crate::authorisation::{ChangeFeedPass, Principal};
 use crate::catalog::Container;
 use crate::engine::Engine;
-use crate::feed::{PAGE_BYTES_STOP, bounds};
+use crate::feed::{PAGE_BYTES_STOP, Scope, bounds};
 use crate::isolation::Size;
 use crate::router::{Attempts, Routed};
 use crate::slot::PartitionSlot;
@@ -148,7 +148,7 @@ impl Engine {
             match page {
                 Err(_) if attempts.again(sources.iter().map(|source| &source.routed.partition)) => {}
                 page => {
-                    let mut page = page.map(|page| charged(page, &sources))?;
+                    let mut page = charged(page?, &sources);
                     if let Some(ordinal) = pass.scope.range_id() {
                         page.session = pass.container.tokens_for_range(ordinal, page.session);
                     }

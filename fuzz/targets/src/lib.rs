@@ -90,7 +90,7 @@ pub fn record(data: &[u8]) {
 /// Rows and keys around the records.
 pub fn rows(data: &[u8]) {
     LogEntry::decode(data).ok();
-    HistoryEntry::decode(data).ok();
+    HistoryEntry::decode(&Bytes::copy_from_slice(data)).ok();
     model::IdCode::decode(data);
     if let Some((second, number)) = keyspace::parse_expiry_key(data) {
         let container = keyspace::parse_container(data).expect("an expiry key begins with a container");

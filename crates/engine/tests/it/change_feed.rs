@@ -1,8 +1,9 @@
 //! The change feed: several partitions, restarts, charges and what is refused.
 
-use crate::harness::{Harness, TestAmbient, key, text};
+use crate::harness::{Harness, TestAmbient, item, key, text};
 use engine::{
     ChangeFeedPage, ChangeMode, ChangePosition, ChangeRequest, ChangeStart, Changes, Container, Keyed, Scope,
+    SplitAt,
 };
 use kv::{CommitMode, Store};
 use model::policy::ChangeFeedPolicy;
@@ -150,4 +151,113 @@ async fn versions_of_a_container_without_a_retention_are_refused() {
         assert_eq!(refused, fault.into());
     }
     assert!(read(&harness, &container, Scope::Container, &all).await.is_ok());
+}
+
+/// The changes of a scope from a position on, as operation and text, and the position after them.
+async fn changes_of(
+    harness: &Harness,
+    container: &Container,
+    scope: &Scope,
+    mode: ChangeMode,
+    mut position: ChangePosition,
+) -> (Vec<String>, ChangePosition) {
+    let mut rows = Vec::new();
+    for _ in 0..PAGES_MAX {
+        let request = request(mode, ChangeStart::After(position));
+        let page = read(harness, container, scope.clone(), &request).await.unwrap();
+        position = page.position;
+        match &page.changes {
+            Changes::Latest(documents) => rows.extend(documents.iter().map(text)),
+            Changes::All(entries) => rows.extend(entries.iter().map(|(_, entry)| {
+                let version = entry.current.as_ref().or(entry.previous.as_ref()).unwrap();
+                format!("{:?} {}", entry.kind, text(version))
+            })),
+        }
+        if page.changes.is_empty() {
+            return (rows, position);
+        }
+    }
+    panic!("the feed does not end");
+}
+
+/// Readers of both modes, of the container, of the range that is split and of a key, continue through splits of several
+/// generations. Positions taken before a split hold for its parts.
+#[tokio::test(start_paused = true)]
+async fn readers_continue_through_splits() {
+    let store = crate::harness::HeldStore::new().store;
+    let harness = Harness::on(store, TestAmbient::new()).await;
+    let container = harness.container(retained, 400).await;
+    let write = async |number: u32, version: u32| {
+        let json = format!(r#"{{"id":"{number}","pk":"{}","v":{version}}}"#, number % 11);
+        let mutation = Mutation::Upsert { item: item(&json), condition: Condition::None };
+        let key = key(&container, &format!(r#"["{}"]"#, number % 11));
+        let keyed = Keyed::new(&container, Some(key), DocumentOperation::Write(mutation)).unwrap();
+        harness.engine.write(harness.write_pass(keyed)).await.unwrap();
+        json
+    };
+    let key_scope = Scope::Key(key(&container, r#"["3"]"#));
+    let scopes = [Scope::Container, Scope::Range(PartitionOrdinal(0), None), key_scope];
+    let now = request(ChangeMode::AllVersions, ChangeStart::Now);
+    let start = read(&harness, &container, Scope::Container, &now).await.unwrap().position;
+    let mut readers: Vec<_> = scopes
+        .iter()
+        .flat_map(|scope| [(scope, ChangeMode::LatestVersion), (scope, ChangeMode::AllVersions)])
+        .map(|(scope, mode)| (scope, mode, start.clone(), Vec::new()))
+        .collect();
+    let mut all = Vec::new();
+    let mut last = std::collections::BTreeMap::new();
+    for generation in 0..4 {
+        for number in 0..40 {
+            let json = write(number, generation).await;
+            let kind = if generation == 0 { "Create" } else { "Replace" };
+            all.push((number % 11, format!("{kind} {json}")));
+            last.insert(number, json);
+        }
+        let list = harness.engine.partition_list(&harness.reader(&*container)).await.unwrap();
+        let largest = list.iter().max_by_key(|status| status.documents).unwrap().ordinal;
+        // One of the positions is older than the split, the others are reached after it.
+        for (index, (scope, mode, position, rows)) in readers.iter_mut().enumerate() {
+            if index % 2 == generation as usize % 2 {
+                let (more, reached) = changes_of(&harness, &container, scope, *mode, position.clone()).await;
+                rows.extend(more);
+                *position = reached;
+            }
+        }
+        let pass = harness.admin(&*container);
+        harness.engine.split_partition(&pass, largest, SplitAt::Documents).await.unwrap();
+    }
+    delete(&harness, &container, "3", r#"["3"]"#).await;
+    let deleted = last.remove(&3).unwrap();
+    all.push((3, format!("Delete {deleted}")));
+    for (scope, mode, position, mut rows) in readers {
+        let (more, _) = changes_of(&harness, &container, scope, mode, position).await;
+        rows.extend(more);
+        let is_wanted = |key: u32| !matches!(scope, Scope::Key(_)) || key == 3;
+        if mode == ChangeMode::LatestVersion {
+            let distinct: std::collections::BTreeSet<_> = rows.iter().collect();
+            assert_eq!(distinct.len(), rows.len(), "a version came twice in {scope:?}");
+            let missing = last.iter().find(|(number, json)| is_wanted(*number % 11) && !rows.contains(json));
+            assert_eq!(missing, None, "in {scope:?}");
+            continue;
+        }
+        // In the order of each key, and complete.
+        for key in (0..11).filter(|key| is_wanted(*key)) {
+            let of_key = |text: &&String| text.contains(&format!(r#""pk":"{key}""#));
+            let expected: Vec<_> = all.iter().filter(|(of, _)| *of == key).map(|(_, text)| text).collect();
+            assert_eq!(rows.iter().filter(of_key).collect::<Vec<_>>(), expected, "in {scope:?}");
+        }
+    }
+    // The position of the first range before any split, used for each of its parts.
+    let ranges = harness.engine.ranges(&harness.reader(&*container)).ranges;
+    assert_eq!(ranges.len(), 5);
+    let mut seen = Vec::new();
+    for range in ranges {
+        let scope = Scope::Range(range.ordinal, None);
+        let mode = ChangeMode::LatestVersion;
+        seen.extend(changes_of(&harness, &container, &scope, mode, start.clone()).await.0);
+    }
+    seen.sort();
+    let mut expected: Vec<_> = last.into_values().collect();
+    expected.sort();
+    assert_eq!(seen, expected);
 }
