@@ -236,17 +236,17 @@ impl Container {
     }
 
     /// The session tokens for a client that has addressed a range. If the range was split since, the client may not
-    /// know its descendants; it gets one token for the range itself, with the highest LSN.
+    /// know its descendants; it gets one token for the range itself, with its last LSN. Not a later one: clients derive
+    /// the tokens of descendants from it, and each descendant must have reached it.
     pub fn tokens_for_range(
         &self,
         ordinal: PartitionOrdinal,
         tokens: Vec<SessionToken>,
     ) -> Vec<SessionToken> {
-        if self.map.load().by_ordinal(ordinal).is_some() {
-            return tokens;
+        match self.map.load().last_lsn(ordinal) {
+            Some(lsn) if !tokens.is_empty() => vec![SessionToken { ordinal, lsn }],
+            Some(_) | None => tokens,
         }
-        let lsn = tokens.iter().map(|token| token.lsn).max();
-        lsn.map(|lsn| SessionToken { ordinal, lsn }).into_iter().collect()
     }
 
     /// Its number, never reused.
