@@ -238,20 +238,17 @@ impl Container {
     }
 
     /// The session tokens for a client that has addressed a range. If the range was split since, the client may not
-    /// know its descendants; it gets one token for the range itself, with the last LSN of the range. Clients transfer
-    /// such a token to the descendants when they learn of them, so its LSN must not be that of one of these.
+    /// know its descendants; it gets one token for the range itself, with its last LSN. Not a later one: clients derive
+    /// the tokens of descendants from it, and each descendant must have reached it.
     pub fn tokens_for_range(
         &self,
         ordinal: PartitionOrdinal,
         tokens: Vec<SessionToken>,
     ) -> Vec<SessionToken> {
-        let map = self.map.load();
-        if tokens.is_empty() || map.by_ordinal(ordinal).is_some() {
-            return tokens;
+        match self.map.load().last_lsn(ordinal) {
+            Some(lsn) if !tokens.is_empty() => vec![SessionToken { ordinal, lsn }],
+            Some(_) | None => tokens,
         }
-        let ancestors = map.entries.iter().flat_map(|slot| &slot.ancestors);
-        let split = ancestors.into_iter().find(|ancestor| ancestor.ordinal == ordinal);
-        split.map(|split| SessionToken { ordinal, lsn: split.lsn_last }).into_iter().collect()
     }
 
     /// Its number, never reused.

@@ -154,6 +154,12 @@ impl PartitionMap {
         range.ok_or_else(|| MissingFault::Range { id: ordinal.to_string() })
     }
 
+    /// The last LSN of a partition that was split.
+    pub(crate) fn last_lsn(&self, ordinal: PartitionOrdinal) -> Option<Lsn> {
+        let mut ancestors = self.entries.iter().flat_map(|slot| &slot.ancestors);
+        ancestors.find(|ancestor| ancestor.ordinal == ordinal).map(|ancestor| ancestor.lsn_last)
+    }
+
     /// The number of partitions with which the container was created.
     pub(crate) fn initial_count(&self) -> usize {
         let live = self.entries.iter().filter(|slot| slot.ancestors.is_empty()).count();
@@ -268,6 +274,8 @@ mod tests {
         let ancestors = &map.entries[0].ancestors;
         let known: Vec<_> = ancestors.iter().map(|one| (one.ordinal.0, one.lsn_last.0)).collect();
         assert_eq!(known, [(0, 20), (1, 30)]);
+        let last = [0, 1, 2, 5].map(|ordinal| map.last_lsn(PartitionOrdinal(ordinal)));
+        assert_eq!(last, [Some(Lsn(20)), Some(Lsn(30)), None, None]);
         assert_eq!(map.owner(&EffectiveKey::from_bytes(&[0x15])).unwrap().ordinal.0, 4);
         assert_eq!((map.initial_count(), map.stamp.change), (1, 3));
         assert_eq!(map.entries[2].since.change, 2, "an unsplit partition keeps its stamp");
