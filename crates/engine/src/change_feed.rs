@@ -7,7 +7,7 @@
 use crate::authorisation::{ChangeFeedPass, Principal};
 use crate::catalog::Container;
 use crate::engine::Engine;
-use crate::feed::{PAGE_BYTES_STOP, Scope, bounds};
+use crate::feed::{PAGE_BYTES_STOP, bounds};
 use crate::isolation::Size;
 use crate::router::{Attempts, Routed};
 use crate::slot::PartitionSlot;
