@@ -23,5 +23,6 @@ pub mod recorded;
 pub mod scenario;
 pub mod shrink;
 pub mod simulation;
+mod splits;
 mod trace;
 pub mod world;
