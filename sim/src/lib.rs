@@ -24,5 +24,6 @@ pub mod recorded;
 pub mod scenario;
 pub mod shrink;
 pub mod simulation;
+mod splits;
 mod trace;
 pub mod world;

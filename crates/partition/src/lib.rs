@@ -4,6 +4,7 @@
 
 mod audit;
 mod audit_history;
+mod audit_log;
 mod budget;
 mod cache;
 mod carryover;

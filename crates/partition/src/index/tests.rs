@@ -228,6 +228,10 @@ fn index_path(steps: &Steps) -> IndexPath {
     IndexPath::property(steps.iter().map(|step| step.as_deref().map_or(IndexStep::Elements, IndexStep::Name)))
 }
 
+fn lineage(id: PartitionId) -> Lineage {
+    Lineage::of(&PartitionSpec { id, range: EffectiveRange::full(), ancestors: Vec::new() })
+}
+
 fn number(counter: u64) -> DocumentNumber {
     DocumentNumber::new(PartitionOrdinal(3), counter).unwrap()
 }
@@ -252,11 +256,7 @@ impl Case {
         let environment = IndexEnvironment {
             store: store.clone(),
             partition,
-            lineage: Arc::new(Lineage::of(&PartitionSpec {
-                id: partition,
-                range: EffectiveRange::full(),
-                ancestors: Vec::new(),
-            })),
+            lineage: Arc::new(lineage(partition)),
             loaded: Arc::new([]),
             memory: IndexMemory::new(options),
             run_numbers: Arc::new(crate::index::RunNumbers::of_epoch(1)),

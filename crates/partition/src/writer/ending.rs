@@ -1,11 +1,10 @@
 //! The end of a writer: closed, or dropped because it panicked.
 
 use super::{Command, Writer};
-use crate::partition::{IdleClose, Unexecuted};
+use crate::partition::IdleClose;
 use crate::storage::commit_fault;
 use kv::Batch;
-use model::{Fault, StorageFault, Work};
-use plan::StepFault;
+use model::Fault;
 use tokio::sync::mpsc;
 
 /// Documents in memory that an idle partition may leave to be replayed from the log by the next opening.
@@ -46,51 +45,6 @@ impl Writer {
         }
         while let Some(command) = queue.recv().await {
             command.return_unexecuted();
-        }
-    }
-}
-
-impl Command {
-    /// Answers the waiting commands that the partition has stopped. Other senders see a closed channel.
-    fn return_unexecuted(self) {
-        match self {
-            Command::Execute { transaction, reply } => {
-                let _ = reply.send(Err(Unexecuted::Stopped(Box::new(transaction))));
-            }
-            Command::View { .. }
-            | Command::SetConsumer { .. }
-            | Command::Trim { .. }
-            | Command::Checkpoint { .. }
-            | Command::Reshape
-            | Command::Tally { .. }
-            | Command::Weigh { .. }
-            | Command::Flush { .. }
-            | Command::Split(_)
-            | Command::Separate { .. }
-            | Command::Close { .. }
-            | Command::CloseIdle { .. } => {}
-        }
-    }
-
-    /// The answer to a command that was not accepted.
-    pub(crate) fn into_unexecuted(self) -> Unexecuted {
-        match self {
-            Command::Execute { transaction, .. } => Unexecuted::Stopped(Box::new(transaction)),
-            Command::View { .. }
-            | Command::SetConsumer { .. }
-            | Command::Trim { .. }
-            | Command::Checkpoint { .. }
-            | Command::Reshape
-            | Command::Tally { .. }
-            | Command::Weigh { .. }
-            | Command::Flush { .. }
-            | Command::Split(_)
-            | Command::Separate { .. }
-            | Command::Close { .. }
-            | Command::CloseIdle { .. } => {
-                let fault = StorageFault::Unavailable { cause: "the partition has stopped".to_owned() };
-                StepFault { index: 0, fault: fault.into(), work: Work::Free }.into()
-            }
         }
     }
 }

@@ -6,12 +6,14 @@
 //! writer refuses requests until the store was reopened: the batch may still appear, with LSNs and numbers that must
 //! not be assigned twice.
 
+mod command;
 mod consumers;
 mod ending;
 mod indexing;
 mod recovery;
 mod splitting;
 
+pub(crate) use self::command::{Command, Reply};
 use self::recovery::BatchFailure;
 pub(crate) use self::splitting::SplitCommand;
 use crate::cache::RecordCache;
@@ -24,19 +26,19 @@ use crate::keyspace::{self, EXPIRY, META, PartitionId, RECORDS};
 use crate::lineage::Lineage;
 use crate::log::{LogPosition, load_consumers};
 use crate::owner::Claim;
-use crate::partition::{Executed, IdleClose, PartitionEnvironment, PartitionSpec, Unexecuted};
+use crate::partition::{IdleClose, PartitionEnvironment, PartitionSpec};
 use crate::published::Published;
 use crate::record::Record;
 use crate::shape::CurrentShape;
-use crate::split::{Separation, Tally, WeighedKey};
+use crate::split::{Tally, WeighedKey};
 use crate::staging::{StagingContext, TRANSACTION_BYTES_MAX};
 use crate::state::{BatchNumber, Rows, WriterState};
 use crate::storage::read_fault;
 use crate::verdicts::{Decided, answer, full_fault, is_shrinking};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use kv::{Batch, CommitFault, Durability, KeyRange, Lane, Store, View};
-use model::{Ambient, EffectiveKey, Fault, Lsn, Ticks, Work};
+use kv::{Batch, CommitFault, Durability, Lane, Store, View};
+use model::{Ambient, Fault, Lsn, Ticks, Work};
 use plan::{StepFault, Transaction};
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
@@ -60,64 +62,6 @@ const BATCHES_IN_FLIGHT_MAX: usize = 2;
 const CONCURRENT_BATCH_MIN: usize = 16;
 /// An idle writer releases its view after this time, because an open view stops version cleanup of the whole store.
 const VIEW_IDLE_MAX: Duration = Duration::from_secs(1);
-
-/// The channel for the answer to a transaction.
-pub(crate) type Reply = oneshot::Sender<Result<Executed, Unexecuted>>;
-
-/// Commands of a writer.
-pub(crate) enum Command {
-    Execute {
-        transaction: Transaction,
-        reply: Reply,
-    },
-    /// A reader needs the latest durable state and none is published.
-    View {
-        reply: oneshot::Sender<Result<Arc<Published>, Fault>>,
-    },
-    SetConsumer {
-        name: String,
-        lsn: Lsn,
-        reply: oneshot::Sender<Result<(), Fault>>,
-    },
-    Trim {
-        reply: oneshot::Sender<Result<bool, Fault>>,
-    },
-    /// Saves the progress of rewriting the expiry rows.
-    Checkpoint {
-        row: Bytes,
-        reply: oneshot::Sender<Result<(), Fault>>,
-    },
-    /// The container's definition was replaced.
-    Reshape,
-    /// Counts some documents after a cut.
-    Tally {
-        cut: EffectiveKey,
-        reply: oneshot::Sender<Result<bool, Fault>>,
-    },
-    /// Counts some documents of a logical partition that may be large.
-    Weigh {
-        keys: KeyRange,
-        limit: u64,
-        reply: oneshot::Sender<Result<bool, Fault>>,
-    },
-    /// Flushes the index.
-    Flush {
-        reply: oneshot::Sender<()>,
-    },
-    /// Seals the partition for a split.
-    Split(Box<SplitCommand>),
-    /// Separates the partition from its ancestors, one step.
-    Separate {
-        reply: oneshot::Sender<Result<Separation, Fault>>,
-    },
-    Close {
-        reply: oneshot::Sender<Result<(), Fault>>,
-    },
-    /// The partition was not used for a while.
-    CloseIdle {
-        reply: oneshot::Sender<Result<IdleClose, Fault>>,
-    },
-}
 
 /// A submitted batch that is not committed yet.
 struct InFlight {
@@ -307,28 +251,9 @@ impl Writer {
 
     /// Runs commands other than transactions, with nothing in flight.
     fn next_from_backlog(&mut self) -> Option<Command> {
-        match self.backlog.front()? {
-            Command::Execute { .. } if self.has_room() => self.backlog.pop_front(),
-            Command::Execute { .. } => None,
-            Command::View { .. }
-            | Command::SetConsumer { .. }
-            | Command::Trim { .. }
-            | Command::Checkpoint { .. }
-            | Command::Reshape
-            | Command::Tally { .. }
-            | Command::Weigh { .. }
-            | Command::Flush { .. }
-            | Command::Split(_)
-            | Command::Separate { .. }
-            | Command::Close { .. }
-            | Command::CloseIdle { .. } => {
-                if self.in_flight.is_empty() {
-                    self.backlog.pop_front()
-                } else {
-                    None
-                }
-            }
-        }
+        let is_transaction = matches!(self.backlog.front()?, Command::Execute { .. });
+        let is_due = if is_transaction { self.has_room() } else { self.in_flight.is_empty() };
+        if is_due { self.backlog.pop_front() } else { None }
     }
 
     async fn handle(
@@ -473,18 +398,7 @@ impl Writer {
         };
         match command {
             Command::Execute { transaction, reply } => Some((transaction, reply)),
-            other @ (Command::View { .. }
-            | Command::SetConsumer { .. }
-            | Command::Trim { .. }
-            | Command::Checkpoint { .. }
-            | Command::Reshape
-            | Command::Tally { .. }
-            | Command::Weigh { .. }
-            | Command::Flush { .. }
-            | Command::Split(_)
-            | Command::Separate { .. }
-            | Command::Close { .. }
-            | Command::CloseIdle { .. }) => {
+            other => {
                 self.backlog.push_front(other);
                 None
             }
