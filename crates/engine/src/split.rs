@@ -62,26 +62,29 @@ pub enum PartitionState {
 /// The two partitions that replace one.
 pub type Children = [PartitionOrdinal; 2];
 
+/// A partition of a container.
+type SplitTarget = (ContainerNumber, PartitionOrdinal);
+
 type SplitReply = oneshot::Sender<Result<Children, Fault>>;
 
 /// Splits that were requested and have not begun.
 #[derive(Debug, Default)]
 pub(crate) struct SplitRequests {
-    waiting: Mutex<BTreeMap<(ContainerNumber, PartitionOrdinal), Vec<(SplitAt, SplitReply)>>>,
+    waiting: Mutex<BTreeMap<SplitTarget, Vec<(SplitAt, SplitReply)>>>,
 }
 
 impl SplitRequests {
-    fn add(&self, target: (ContainerNumber, PartitionOrdinal), at: SplitAt, reply: SplitReply) {
+    fn add(&self, target: SplitTarget, at: SplitAt, reply: SplitReply) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.entry(target).or_default().push((at, reply));
     }
 
     /// The partitions for which a split is requested.
-    pub(crate) fn targets(&self) -> Vec<(ContainerNumber, PartitionOrdinal)> {
+    pub(crate) fn targets(&self) -> Vec<SplitTarget> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
     }
 
-    pub(crate) fn take(&self, target: (ContainerNumber, PartitionOrdinal)) -> Vec<(SplitAt, SplitReply)> {
+    pub(crate) fn take(&self, target: SplitTarget) -> Vec<(SplitAt, SplitReply)> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.remove(&target).unwrap_or_default()
     }

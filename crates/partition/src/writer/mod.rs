@@ -396,13 +396,12 @@ impl Writer {
             Some(command) => command,
             None => queue.try_recv().ok()?,
         };
-        match command {
-            Command::Execute { transaction, reply } => Some((transaction, reply)),
-            other => {
-                self.backlog.push_front(other);
-                None
-            }
+        if !matches!(command, Command::Execute { .. }) {
+            self.backlog.push_front(command);
+            return None;
         }
+        let Command::Execute { transaction, reply } = command else { return None };
+        Some((transaction, reply))
     }
 
     /// Submits the batch. Refusals without rows are answered with the previous batch, whose state they are based on.
