@@ -69,7 +69,7 @@ async fn verified(harness: &Harness) -> usize {
         assert_eq!((&container.findings[..], &container.index_findings[..]), (&[][..], &[][..]));
     }
     assert!(verification.is_sound());
-    verification.containers.iter().map(|container| container.documents as usize).sum()
+    verification.containers.iter().map(|container| usize::try_from(container.documents).unwrap()).sum()
 }
 
 #[tokio::test(start_paused = true)]

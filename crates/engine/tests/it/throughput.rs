@@ -35,10 +35,8 @@ async fn fill(harness: &Harness, container: &Container, pk: &str, prefix: &str) 
 
 #[track_caller]
 fn delay(fault: &Fault) -> u64 {
-    match fault {
-        Fault::Limit(LimitFault::Throughput { retry_after_ms }) => *retry_after_ms,
-        other => panic!("{other}"),
-    }
+    let Fault::Limit(LimitFault::Throughput { retry_after_ms }) = fault else { panic!("{fault}") };
+    *retry_after_ms
 }
 
 /// Two partition keys of different partitions.
