@@ -317,12 +317,6 @@ class TestCredentials:
 class TestNotBuilt:
     """What is not built says so: a clean 400, never a hang or a wrong answer."""
 
-    def test_a_change_feed(self, container):
-        from azure.cosmos.exceptions import CosmosHttpResponseError
-        with pytest.raises(CosmosHttpResponseError) as raised:
-            list(container.query_items_change_feed(start_time="Beginning"))
-        assert raised.value.status_code == 400 and "not supported" in str(raised.value)
-
     def test_a_trigger_on_a_write(self, wire, wire_container):
         headers = {"x-ms-documentdb-pre-trigger-include": "t"}
         answer = wire.item("POST", wire_container, ["a"], body={"id": "1", "pk": "a"}, headers=headers)
