@@ -5,10 +5,12 @@
 
 use super::HousekeepingJob;
 use crate::engine::Engine;
+use crate::slot::PartitionSlot;
 use kv::{Batch, Durability, ScanLimit, Space};
 use model::{ContainerNumber, Fault, PartitionOrdinal};
 use partition::keyspace::{self, HISTORY, INDEX, LOG, PartitionId};
 use partition::{commit_fault, read_fault};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Rounds between two steps of separating a partition. The index rewrites runs meanwhile.
@@ -30,16 +32,15 @@ impl Engine {
             let map = container.map.load();
             let with_rows = map.retired.iter().filter(|retired| !retired.is_empty);
             for retired in with_rows {
-                let mut descendants = map
-                    .entries
-                    .iter()
-                    .filter(|slot| slot.ancestors.iter().any(|one| one.ordinal == retired.ordinal))
-                    .peekable();
+                let is_descendant = |slot: &&Arc<PartitionSlot>| {
+                    slot.ancestors.iter().any(|ancestor| ancestor.ordinal == retired.ordinal)
+                };
+                let descendants = map.entries.iter().filter(is_descendant);
                 if descendants.clone().all(|slot| !slot.division.may_need(retired.ordinal)) {
                     due.push(HousekeepingJob::DeleteSplit(container.number(), retired.ordinal));
                     continue;
                 }
-                while let Some(slot) = descendants.next() {
+                for slot in descendants {
                     let job = HousekeepingJob::Separate(container.number(), slot.ordinal);
                     let is_due = slot.division.separated_in() + ROUNDS_PER_STEP <= round;
                     if is_due && slot.division.may_need(retired.ordinal) && !due.contains(&job) {

@@ -396,13 +396,11 @@ impl Writer {
             Some(command) => command,
             None => queue.try_recv().ok()?,
         };
-        match command {
-            Command::Execute { transaction, reply } => Some((transaction, reply)),
-            other => {
-                self.backlog.push_front(other);
-                None
-            }
+        if let Command::Execute { transaction, reply } = command {
+            return Some((transaction, reply));
         }
+        self.backlog.push_front(command);
+        None
     }
 
     /// Submits the batch. Refusals without rows are answered with the previous batch, whose state they are based on.
