@@ -65,18 +65,19 @@ pub type Children = [PartitionOrdinal; 2];
 /// A partition of a container.
 type SplitTarget = (ContainerNumber, PartitionOrdinal);
 
-type SplitReply = oneshot::Sender<Result<Children, Fault>>;
+/// Where to cut, and the channel for the answer.
+type SplitRequest = (SplitAt, oneshot::Sender<Result<Children, Fault>>);
 
 /// Splits that were requested and have not begun.
 #[derive(Debug, Default)]
 pub(crate) struct SplitRequests {
-    waiting: Mutex<BTreeMap<SplitTarget, Vec<(SplitAt, SplitReply)>>>,
+    waiting: Mutex<BTreeMap<SplitTarget, Vec<SplitRequest>>>,
 }
 
 impl SplitRequests {
-    fn add(&self, target: SplitTarget, at: SplitAt, reply: SplitReply) {
+    fn add(&self, target: SplitTarget, request: SplitRequest) {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.entry(target).or_default().push((at, reply));
+        waiting.entry(target).or_default().push(request);
     }
 
     /// The partitions for which a split is requested.
@@ -84,7 +85,7 @@ impl SplitRequests {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
     }
 
-    pub(crate) fn take(&self, target: SplitTarget) -> Vec<(SplitAt, SplitReply)> {
+    pub(crate) fn take(&self, target: SplitTarget) -> Vec<SplitRequest> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.remove(&target).unwrap_or_default()
     }
@@ -108,7 +109,7 @@ impl Engine {
             return Err(MissingFault::Range { id: ordinal.to_string() }.into());
         }
         let (reply, answer) = oneshot::channel();
-        self.split_requests.add((container.number(), ordinal), at, reply);
+        self.split_requests.add((container.number(), ordinal), (at, reply));
         self.jobs.wake();
         answer.await.unwrap_or_else(|_| {
             Err(StorageFault::Unavailable { cause: "the split was given up".to_owned() }.into())

@@ -195,9 +195,7 @@ impl PartitionKeyDefinition {
     fn hash_at(&self, bound: &EffectiveKey) -> u128 {
         match self.kind() {
             PartitionKeyKind::HashV1 if *bound == EffectiveKey::max() => u128::from(HASH_COUNT_V1),
-            // Hashes are whole numbers below 2^32.
-            #[allow(clippy::cast_possible_truncation)] // a whole number of 32 bits
-            PartitionKeyKind::HashV1 => number_v1(&bound.0).map_or(0, |hash| hash as u128),
+            PartitionKeyKind::HashV1 => number_v1(&bound.0).map_or(0, |hash| u128::from(whole(hash))),
             PartitionKeyKind::HashV2 | PartitionKeyKind::MultiHash => {
                 let mut bytes = [0; 16];
                 let length = bound.0.len().min(16);
@@ -344,6 +342,12 @@ fn push_number_v1(number: f64, bytes: &mut Vec<u8>) {
         }
         bytes.push(top | 1);
     }
+}
+
+/// A hash of the first kind as an integer.
+#[expect(clippy::cast_possible_truncation, reason = "the cast saturates, and hashes have 32 bits")]
+fn whole(hash: f64) -> u64 {
+    hash as u64
 }
 
 /// The number at the start of bytes that [`push_number_v1`] has written.

@@ -86,6 +86,12 @@ impl Lineage {
         }
     }
 
+    /// A partition without ancestors that owns all keys.
+    #[cfg(test)]
+    pub(crate) fn whole(id: PartitionId) -> Lineage {
+        Lineage::of(&PartitionSpec { id, range: model::EffectiveRange::full(), ancestors: Vec::new() })
+    }
+
     /// Whether a record key is in the range of the partition.
     pub(crate) fn owns(&self, key: &[u8]) -> bool {
         self.keys.contains(key)

@@ -265,9 +265,9 @@ fn a_split() {
 #[test]
 fn a_crash_at_every_turn_of_a_split() {
     let mut splits = BTreeSet::new();
-    for turns in 0..150 {
-        let survivors = [Survivors::Synced, Survivors::Drawn, Survivors::All][usize::try_from(turns % 3).unwrap()];
-        let (key, buffered) = (usize::try_from(turns % 2).unwrap(), turns % 4 < 2);
+    let survivors = [Survivors::Synced, Survivors::Drawn, Survivors::All].into_iter().cycle();
+    for (turns, survivors) in (0..150_u64).zip(survivors) {
+        let (key, buffered) = (usize::from(turns % 2 == 1), turns % 4 < 2);
         let waves = a_split_of(key, Trouble::default(), Some((turns, survivors)));
         match run(&scenario(waves, buffered)) {
             Ok(summary) => {

@@ -32,10 +32,10 @@ impl Engine {
             let map = container.map.load();
             let with_rows = map.retired.iter().filter(|retired| !retired.is_empty);
             for retired in with_rows {
-                let descends = |slot: &&Arc<PartitionSlot>| {
-                    slot.ancestors.iter().any(|one| one.ordinal == retired.ordinal)
+                let is_descendant = |slot: &&Arc<PartitionSlot>| {
+                    slot.ancestors.iter().any(|ancestor| ancestor.ordinal == retired.ordinal)
                 };
-                let descendants = map.entries.iter().filter(descends);
+                let descendants = map.entries.iter().filter(is_descendant);
                 if descendants.clone().all(|slot| !slot.division.may_need(retired.ordinal)) {
                     due.push(HousekeepingJob::DeleteSplit(container.number(), retired.ordinal));
                     continue;

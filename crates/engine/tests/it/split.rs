@@ -69,7 +69,8 @@ async fn verified(harness: &Harness) -> usize {
         assert_eq!((&container.findings[..], &container.index_findings[..]), (&[][..], &[][..]));
     }
     assert!(verification.is_sound());
-    verification.containers.iter().map(|container| usize::try_from(container.documents).unwrap()).sum()
+    let documents: u64 = verification.containers.iter().map(|container| container.documents).sum();
+    usize::try_from(documents).unwrap()
 }
 
 #[tokio::test(start_paused = true)]

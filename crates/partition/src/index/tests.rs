@@ -15,7 +15,6 @@ use crate::index::{
 use crate::keyspace::{PartitionId, SPACES};
 use crate::lineage::Lineage;
 use crate::metrics::PartitionMetrics;
-use crate::partition::PartitionSpec;
 use bytes::Bytes;
 use kv::{CommitMode, Direction, Durability, Store};
 use model::policy::{CompositeIndex, CompositePath, IndexedPath, IndexingPolicy, PolicyPath};
@@ -228,10 +227,6 @@ fn index_path(steps: &Steps) -> IndexPath {
     IndexPath::property(steps.iter().map(|step| step.as_deref().map_or(IndexStep::Elements, IndexStep::Name)))
 }
 
-fn lineage(id: PartitionId) -> Lineage {
-    Lineage::of(&PartitionSpec { id, range: EffectiveRange::full(), ancestors: Vec::new() })
-}
-
 fn number(counter: u64) -> DocumentNumber {
     DocumentNumber::new(PartitionOrdinal(3), counter).unwrap()
 }
@@ -256,7 +251,7 @@ impl Case {
         let environment = IndexEnvironment {
             store: store.clone(),
             partition,
-            lineage: Arc::new(lineage(partition)),
+            lineage: Arc::new(Lineage::whole(partition)),
             loaded: Arc::new([]),
             memory: IndexMemory::new(options),
             run_numbers: Arc::new(crate::index::RunNumbers::of_epoch(1)),

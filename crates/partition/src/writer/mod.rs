@@ -396,12 +396,11 @@ impl Writer {
             Some(command) => command,
             None => queue.try_recv().ok()?,
         };
-        if !matches!(command, Command::Execute { .. }) {
-            self.backlog.push_front(command);
-            return None;
+        if let Command::Execute { transaction, reply } = command {
+            return Some((transaction, reply));
         }
-        let Command::Execute { transaction, reply } = command else { return None };
-        Some((transaction, reply))
+        self.backlog.push_front(command);
+        None
     }
 
     /// Submits the batch. Refusals without rows are answered with the previous batch, whose state they are based on.
