@@ -10,9 +10,10 @@
 
 use crate::clients::stored_of;
 use crate::history::Stored;
+use crate::policies::HISTORY_MINUTES;
 use crate::random::Random;
 use crate::scenario::{KEYS, Scope};
-use crate::world::{CheckFailure, Found, HISTORY_MINUTES, World, key_of, partition_key};
+use crate::world::{CheckFailure, Found, World, key_of, partition_key};
 use engine::{
     ChangeFeedPage, ChangeMode, ChangePosition, ChangeRequest, ChangeStart, Changes, Container, Engine,
     HistoryEntry, HistoryKind, Principal,

@@ -18,6 +18,7 @@ pub mod housekeeping;
 pub mod identity;
 mod life;
 pub mod naive;
+mod policies;
 pub mod queries;
 pub mod random;
 pub mod recorded;

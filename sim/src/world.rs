@@ -10,6 +10,7 @@ use crate::history::Stored;
 use crate::hooks::Hooks;
 use crate::life::{Life, REOPEN_CHECK_INTERVAL, answered_within};
 use crate::naive::{Body, DefaultTtl};
+use crate::policies::{computed_of, history_of, policy_of};
 use crate::random::Random;
 use crate::scenario::{KEYS, Scenario, Trouble};
 use bytes::Bytes;
@@ -21,9 +22,6 @@ use hmac::{Hmac, KeyInit, Mac};
 use kv::{
     Batch, CommitFault, CommitMode, Direction, Durability, FaultScript, Health, InjectedFault, ScanLimit,
     StorageCall, Store, Survivors,
-};
-use model::policy::{
-    ChangeFeedPolicy, CompositeIndex, ComputedProperty, IndexingPolicy, SpatialIndex, SpatialType,
 };
 use model::{
     ContainerDraft, Fault, KeyComponent, PartitionKey, PartitionKeyDefinition, PartitionKeyKind,
@@ -52,8 +50,6 @@ const SMALL_INDEX: IndexOptions = IndexOptions {
 };
 /// A short idle time, so that partitions are closed while all is quiet, and opened again.
 const SHORT_LIVED: PartitionBounds = PartitionBounds { idle_seconds: 30, open_max: 64 };
-/// Retention of the history in minutes, if enabled.
-pub(crate) const HISTORY_MINUTES: u32 = 1;
 /// Name of the only container.
 const CONTAINER: &str = "c";
 pub(crate) const DATABASE: &str = "d";
@@ -508,39 +504,6 @@ fn open(
     let signature = mac.finalize().into_bytes();
     let principal = engine.access().verify_signature(b"payload", &signature, 1);
     Ok((engine, principal.ok_or("the signature was refused")?))
-}
-
-/// The indexing policy with an index below `scenario::POLICIES`.
-fn policy_of(policy: usize) -> Result<IndexingPolicy, RequestFault> {
-    Ok(match policy {
-        0 => IndexingPolicy {
-            spatial: vec![SpatialIndex::at("/at/*", &[])?],
-            ..IndexingPolicy::by_texts(&["/*", "/next/?"], &[])?
-        },
-        1 => IndexingPolicy::by_texts(&[], &["/first/?", "/pad/*"])?,
-        2 => IndexingPolicy::none(),
-        _ => IndexingPolicy {
-            composite: vec![CompositeIndex::over(&[("/mail", false), ("/next", true)])?],
-            spatial: vec![SpatialIndex::at("/at/?", &[SpatialType::Point])?],
-            ..IndexingPolicy::by_texts(&["/last/?"], &["/*"])?
-        },
-    })
-}
-
-/// The computed property of a policy.
-fn computed_of(policy: usize) -> Vec<ComputedProperty> {
-    let step = if policy < 2 { 1 } else { 2 };
-    vec![ComputedProperty::new("next", format!("SELECT VALUE c.n + {step} FROM c"))]
-}
-
-/// Retention of the history; it changes together with the default TTL.
-fn history_of(default_ttl: DefaultTtl) -> Option<ChangeFeedPolicy> {
-    match default_ttl {
-        DefaultTtl::Off | DefaultTtl::Seconds(_) => {
-            Some(ChangeFeedPolicy { retention_minutes: HISTORY_MINUTES })
-        }
-        DefaultTtl::OnDemand => None,
-    }
 }
 
 async fn create_container(

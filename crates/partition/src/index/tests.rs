@@ -3,6 +3,7 @@
 //! The model stores documents as JSON and answers by scanning all of them, with its own code for paths and policies.
 
 mod blocks;
+mod random;
 
 use crate::index::index_writer::{Changes, IndexEnvironment, IndexWriter, InstallBatch, Prepared};
 use crate::index::jobs::delete_rows;
@@ -19,6 +20,7 @@ use bytes::Bytes;
 use kv::{CommitMode, Direction, Durability, Store};
 use model::policy::{CompositeIndex, CompositePath, IndexedPath, IndexingPolicy, PolicyPath};
 use model::{ContainerNumber, DocumentNumber, EffectiveKey, EffectiveRange, Lsn, PartitionOrdinal};
+use random::Random;
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, RangeBounds};
@@ -27,27 +29,6 @@ use value::{Document, PropertyPath, Value, encode_key_value};
 
 /// More values than any case has at a path.
 const VALUES_MAX: usize = 100_000;
-
-/// A small seeded generator of numbers.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.next() % bound as u64).unwrap()
-    }
-
-    fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
-        &list[self.below(list.len())]
-    }
-}
 
 const NAMES: [&str; 4] = ["a", "b", "tags", "ü\0x"];
 
