@@ -144,7 +144,11 @@ impl Engine {
         let mut attempts = Attempts::default();
         loop {
             let sources = self.change_sources(&pass, request).await?;
-            let page = self.read_changes(pass.principal, &sources, request).await;
+            let page = match (&sources[..], &request.start) {
+                // An empty interval of hashes: the reader stays where it is.
+                ([], ChangeStart::After(position)) => Ok(PageRead::empty(request.mode, position.clone())),
+                ([..], _) => self.read_changes(pass.principal, &sources, request).await,
+            };
             match page {
                 Err(_) if attempts.again(sources.iter().map(|source| &source.routed.partition)) => {}
                 page => {
@@ -280,6 +284,12 @@ struct PageRead {
     read: Vec<(PartitionOrdinal, Lsn, Charge)>,
 }
 
+impl PageRead {
+    fn empty(mode: ChangeMode, position: ChangePosition) -> PageRead {
+        PageRead { changes: Changes::none(mode), position, read: Vec::new() }
+    }
+}
+
 /// Reads the partitions in turn until the page is full. Each step reads another view, because an open view costs disk
 /// space: all views of a partition show the same changes up to the LSN of the older one, except those that were
 /// superseded, which the newer ones show later.
@@ -369,6 +379,9 @@ impl PageProgress {
 /// Records the charge of a page for its partitions. A page without changes has the minimum charge.
 fn charged(page: PageRead, sources: &[ChangeSource]) -> ChangeFeedPage {
     let PageRead { changes, position, mut read } = page;
+    if read.is_empty() {
+        return ChangeFeedPage { changes, position, session: Vec::new(), charge: Charge::MINIMUM };
+    }
     if let Some((_, _, charge)) = read.first_mut().filter(|_| changes.is_empty()) {
         *charge = Charge::MINIMUM;
     }

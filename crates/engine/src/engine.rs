@@ -18,6 +18,7 @@ use partition::index::{ComputedReader, IndexMemory, IndexOptions};
 use partition::{PartitionEnvironment, PartitionMetrics, RecordCache, commit_fault};
 use plan::DocumentLink;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use tokio::runtime::Handle;
 
 /// The spaces that the store of an engine must have.
@@ -188,6 +189,8 @@ pub struct Engine {
     pub(crate) jobs: Jobs,
     pub(crate) split_requests: SplitRequests,
     pub(crate) isolation: Isolation,
+    /// Whether a partition was ever paused; otherwise queries need not look.
+    pub(crate) has_pauses: AtomicBool,
 }
 
 impl Engine {
@@ -231,6 +234,7 @@ impl Engine {
             catalog,
             continuation_key,
             jobs: Jobs::default(),
+            has_pauses: AtomicBool::new(false),
             split_requests: SplitRequests::default(),
         });
         Jobs::start(&engine);

@@ -7,6 +7,7 @@ use crate::hot_keys::HotKey;
 use crate::slot::PartitionSlot;
 use model::{Charge, Fault, MissingFault, PartitionOrdinal};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Partition keys that are listed for each partition.
@@ -55,6 +56,7 @@ impl Engine {
         let slot = map.by_ordinal(ordinal);
         let slot = slot.ok_or_else(|| MissingFault::Range { id: ordinal.to_string() })?;
         slot.ledger.pause(self.ambient.monotonic() + time);
+        self.has_pauses.store(true, Ordering::Relaxed);
         Ok(())
     }
 }

@@ -24,6 +24,7 @@ use plan::query::{Order, Query, Ranking};
 use plan::{DocumentLink, SystemProperties};
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use value::{PropertyPath, Value};
 
 /// The request for a page of a query.
@@ -126,7 +127,7 @@ impl Engine {
 
     /// Refuses a query if the throughput of one of its partitions is used up.
     fn admit_query(&self, pass: &QueryPass<'_>) -> Result<(), Fault> {
-        if self.options.throughput == ThroughputMode::Measure {
+        if self.options.throughput == ThroughputMode::Measure && !self.has_pauses.load(Ordering::Relaxed) {
             return Ok(());
         }
         let (hashes, _) = bounds(pass.container, &pass.scope)?;

@@ -135,6 +135,17 @@ impl Lineage {
         self.log_of(&sources, view, first, end, limit).await
     }
 
+    /// Reads log entries under the prefix of the partition only.
+    pub(crate) async fn own_log(
+        &self,
+        view: &RowsView,
+        first: LogPosition,
+        end: Lsn,
+        limit: ScanLimit,
+    ) -> Result<LineageChunk<LogEntry>, Fault> {
+        self.log_of(&[self.id], view, first, end, limit).await
+    }
+
     /// Reads log entries of the ancestors only.
     pub(crate) async fn log_of_ancestors(
         &self,

@@ -266,6 +266,7 @@ impl PhysicalPartition {
             index: published.index.clone(),
             partition: self.spec.id,
             lineage: Arc::clone(&self.lineage),
+            has_own_log: published.has_own_log,
             shape,
             lsn: published.lsn,
             counts: published.counts,

@@ -23,6 +23,8 @@ pub(crate) struct Published {
     pub(crate) counts: PartitionCounts,
     /// The history has every change from this position on.
     pub(crate) history_from: LogPosition,
+    /// Whether the view has all log entries of the partition under its own prefix, none under those of ancestors.
+    pub(crate) has_own_log: bool,
     /// The lane of the batches up to this state. If it is rewound, some of them may be lost.
     pub(crate) lane: Lane,
     /// Whether the writer has ended because it no longer owns the partition. Cached records may then be out of date.
@@ -52,6 +54,7 @@ impl Published {
             lsn: head.lsn,
             counts,
             history_from: head.history_from,
+            has_own_log: false,
             lane,
             has_ended: false,
         }

@@ -40,6 +40,8 @@ pub struct PartitionView {
     pub(crate) index: Option<Arc<IndexReader>>,
     pub(crate) partition: PartitionId,
     pub(crate) lineage: Arc<Lineage>,
+    /// Whether all log entries of the partition are under its own prefix.
+    pub(crate) has_own_log: bool,
     pub(crate) shape: Arc<ContainerShape>,
     pub(crate) lsn: Lsn,
     pub(crate) counts: PartitionCounts,
@@ -431,7 +433,11 @@ impl PartitionView {
     ) -> Result<Vec<(LogPosition, LogEntry)>, Fault> {
         let limit = ScanLimit { rows: rows_max.min(LOG_ROWS_MAX), bytes: LOG_BYTES_MAX };
         loop {
-            let chunk = self.lineage.log(&self.view, first, Lsn(u64::MAX), limit).await?;
+            let chunk = match self.has_own_log {
+                // Deleted rows of ancestors would be skipped again for every chunk.
+                true => self.lineage.own_log(&self.view, first, Lsn(u64::MAX), limit).await?,
+                false => self.lineage.log(&self.view, first, Lsn(u64::MAX), limit).await?,
+            };
             match chunk.reached {
                 // All of them were entries of siblings.
                 Some(reached) if chunk.entries.is_empty() => first = reached.next(),

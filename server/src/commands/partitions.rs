@@ -74,11 +74,12 @@ pub(super) fn run(matches: &ArgMatches, environment: impl Fn(&str) -> Option<Str
     Ok(())
 }
 
-/// One line for each partition.
+/// One line for each partition. The lower bound of its range is shortened.
 fn table(answer: &Json) -> String {
     let partitions = answer["partitions"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut rows = vec![
-        ["ID", "FROM", "DOCUMENTS", "BYTES", "RU/S", "REFUSED", "PARENTS", "HOTTEST KEYS"].map(str::to_owned),
+        ["ID", "STATE", "FROM", "DOCUMENTS", "BYTES", "RU/S", "THROTTLED", "PARENTS", "HOTTEST KEYS"]
+            .map(str::to_owned),
     ];
     for partition in partitions {
         let text = |name: &str| match &partition[name] {
@@ -96,6 +97,7 @@ fn table(answer: &Json) -> String {
         let from = text("minInclusive");
         rows.push([
             text("id"),
+            text("state"),
             if from.is_empty() { "-".to_owned() } else { from.chars().take(12).collect() },
             text("documents"),
             text("documentBytes"),
@@ -106,8 +108,8 @@ fn table(answer: &Json) -> String {
         ]);
     }
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..8).map(width).collect();
-    let line = |row: &[String; 8]| {
+    let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
+    let line = |row: &[String; 9]| {
         let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
         format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
     };
@@ -201,7 +203,7 @@ mod tests {
     #[test]
     fn a_partition_is_one_line() {
         let answer = json!({ "partitions": [{
-            "id": "1", "minInclusive": "", "documents": 3, "documentBytes": 900, "requestUnitsLastSecond": 1.5,
+            "id": "1", "state": "serving", "minInclusive": "", "documents": 3, "documentBytes": 900, "requestUnitsLastSecond": 1.5,
             "throttledRequests": 0, "parents": ["0"], "hottestKeys": [{ "partitionKey": ["a"], "share": 0.75 }],
         }] });
         let table = table(&answer);
@@ -209,7 +211,7 @@ mod tests {
         assert_eq!(lines.len(), 2);
         assert_eq!(
             lines[1].split_whitespace().collect::<Vec<_>>().join(" "),
-            "1 - 3 900 1.5 0 0 [\"a\"] 75 %"
+            "1 serving - 3 900 1.5 0 0 [\"a\"] 75 %"
         );
     }
 }

@@ -170,6 +170,18 @@ from_families!(
 );
 
 impl NosqlFault {
+    /// The charge of the refusal.
+    pub(crate) fn charge(&self) -> Charge {
+        match self {
+            NosqlFault::Core(fault) => refusal_charge(fault),
+            // An unauthenticated caller is not charged.
+            NosqlFault::Credential(_) => Charge::NONE,
+            NosqlFault::Route(_) | NosqlFault::Wire(_) | NosqlFault::Query(_) | NosqlFault::Strict(_) => {
+                Charge::MINIMUM
+            }
+        }
+    }
+
     /// When to retry, if a retry may succeed.
     pub(crate) fn retry_after_ms(&self) -> Option<u64> {
         match self {
@@ -228,14 +240,7 @@ fn tells_state(fault: &Fault) -> bool {
 impl<F: Into<NosqlFault>> From<F> for Refusal {
     fn from(fault: F) -> Refusal {
         let fault = fault.into();
-        let charge = match &fault {
-            NosqlFault::Core(fault) => refusal_charge(fault),
-            // An unauthenticated caller is not charged.
-            NosqlFault::Credential(_) => Charge::NONE,
-            NosqlFault::Route(_) | NosqlFault::Wire(_) | NosqlFault::Query(_) | NosqlFault::Strict(_) => {
-                Charge::MINIMUM
-            }
-        };
+        let charge = fault.charge();
         Refusal { fault, charge, session: None }
     }
 }

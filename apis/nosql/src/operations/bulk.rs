@@ -169,7 +169,7 @@ fn answer(
                 }
             }
             Some(Err(fault)) => {
-                charge += Charge::MINIMUM;
+                charge += fault.charge();
                 status = StatusCode::MULTI_STATUS;
                 writer.refused(&fault);
             }

@@ -168,7 +168,7 @@ impl StepWriter<'_> {
     /// Adds the fault of a refused step.
     pub(super) fn refused(&mut self, fault: &NosqlFault) {
         let (status, substatus, _) = faults::wire(fault);
-        self.start(status, substatus, Charge::MINIMUM);
+        self.start(status, substatus, fault.charge());
         if let Some(retry_after_ms) = fault.retry_after_ms() {
             self.out.extend_from_slice(b",\"retryAfterMilliseconds\":");
             json::push_integer(retry_after_ms, &mut self.out);

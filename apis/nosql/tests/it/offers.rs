@@ -24,7 +24,7 @@ async fn offers_are_found_by_rid_and_listed() {
     assert_eq!(offers[1]["content"]["offerThroughput"], 500);
     let answer = client.send(Call::get(&format!("/offers/{}", offers[1]["_rid"].as_str().unwrap()))).await;
     assert_eq!(answer.json(), offers[1]);
-    assert_eq!(answer.header("x-ms-offer-replace-pending"), Some("false"));
+    assert_eq!(answer.header("x-ms-offer-replace-pending"), Some("true"));
     assert_eq!(client.send(Call::get("/offers/AAAA")).await.code(), (404, 0));
 }
 

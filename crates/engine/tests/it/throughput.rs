@@ -6,8 +6,8 @@ use engine::{
 };
 use kv::{CommitMode, Store};
 use model::{
-    ContainerDraft, Fault, LimitFault, PartitionKeyDefinition, PartitionKeyKind, Priority, Throughput,
-    ThroughputChange,
+    ContainerDraft, Fault, LimitFault, PartitionKeyDefinition, PartitionKeyKind, PartitionOrdinal, Priority,
+    Throughput, ThroughputChange,
 };
 use plan::Condition;
 use std::sync::Arc;
@@ -154,4 +154,18 @@ async fn query(harness: &Harness, container: &Container, scope: Scope) -> Result
         text_bytes: 0,
     };
     harness.engine.query(harness.query_pass(container, scope), &request).await.map(|page| page.rows.len())
+}
+
+#[tokio::test]
+async fn a_paused_partition_refuses_everything_whatever_the_mode() {
+    let harness = Harness::new().await;
+    let container = harness.container(|_| {}, 400).await;
+    harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
+    let time = std::time::Duration::from_secs(2);
+    harness.engine.pause_partition(&harness.admin(&*container), PartitionOrdinal(0), time).unwrap();
+    delay(&harness.read(&container, r#"["a"]"#, "1").await.unwrap_err());
+    delay(&query(&harness, &container, Scope::Container).await.unwrap_err());
+    harness.ambient.advance_seconds(2);
+    assert_eq!(query(&harness, &container, Scope::Container).await, Ok(1));
+    assert!(harness.engine.pause_partition(&harness.admin(&*container), PartitionOrdinal(9), time).is_err());
 }

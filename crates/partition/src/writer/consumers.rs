@@ -77,10 +77,12 @@ impl Writer {
         let end = LogPosition::start_of(head.lsn.next());
         let limit = ScanLimit { rows: TRIM_ROWS_MAX, bytes: BATCH_BYTES_MAX };
         let rows = RowsView::from(view.clone());
-        let mut chunk = self.lineage.history(&rows, head.history_trimmed, end.lsn, limit).await?;
-        while let Some(reached) = chunk.reached.filter(|_| chunk.entries.is_empty()) {
-            // All of them were entries of siblings, which are not this partition's to trim.
-            chunk = self.lineage.history(&rows, reached.next(), end.lsn, limit).await?;
+        // What siblings have before this position was read by an earlier call and is not this partition's to trim.
+        let first = head.history_trimmed.max(self.history_searched);
+        let chunk = self.lineage.history(&rows, first, end.lsn, limit).await?;
+        if let Some(reached) = chunk.reached.filter(|_| chunk.entries.is_empty()) {
+            self.history_searched = reached.next();
+            return Ok(true);
         }
         let mut batch = Batch::default();
         // Only what was deleted counts as trimmed: a reader that has read everything up to the last entry has missed
@@ -91,6 +93,7 @@ impl Writer {
             let written = entry.time.seconds();
             let is_kept = retention.is_some_and(|seconds| written.saturating_add(seconds) > now);
             if is_kept && at >= head.history_from {
+                self.history_searched = at;
                 more = false;
                 break;
             }

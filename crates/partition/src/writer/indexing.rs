@@ -162,14 +162,11 @@ impl Writer {
     /// Publishes the state at `view`, which the index has reached.
     pub(super) fn publish(&self, view: View, head: &Head) -> Arc<Published> {
         let reader = self.reader(&view);
-        let published = Arc::new(Published::new(
-            view,
-            reader,
-            self.policy(),
-            self.index_pieces(),
-            head,
-            self.lane.clone(),
-        ));
+        // A view is never older than the last separation, which runs with nothing in flight.
+        let has_own_log = self.unmoved.is_none();
+        let (policy, pieces) = (self.policy(), self.index_pieces());
+        let published = Published::new(view, reader, policy, pieces, head, self.lane.clone());
+        let published = Arc::new(Published { has_own_log, ..published });
         self.published.store(Arc::clone(&published));
         published
     }
@@ -189,6 +186,7 @@ impl Writer {
                 lsn,
                 counts,
                 history_from,
+                has_own_log: published.has_own_log,
                 lane: self.lane.clone(),
                 has_ended: false,
             }));
@@ -208,6 +206,7 @@ impl Writer {
             lsn: published.lsn,
             counts: published.counts,
             history_from: published.history_from,
+            has_own_log: published.has_own_log,
             lane: self.lane.clone(),
             has_ended: self.has_ended,
         }));

@@ -120,6 +120,8 @@ pub(crate) struct Writer {
     flush_waiters: Vec<oneshot::Sender<()>>,
     /// Log entries of ancestors from here on may have to be moved; `None` if there are none.
     unmoved: Option<LogPosition>,
+    /// There is no history of this partition before this position.
+    history_searched: LogPosition,
 }
 
 impl Writer {
@@ -183,6 +185,7 @@ impl Writer {
             backlog: VecDeque::new(),
             alone: 0,
             unmoved: Writer::unmoved_at_opening(lineage.has_ancestors()),
+            history_searched: LogPosition::default(),
             lineage,
             tally: None,
             weighed: Vec::new(),

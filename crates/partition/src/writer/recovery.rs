@@ -11,6 +11,7 @@
 
 use super::{InFlight, Writer};
 use crate::head::Head;
+use crate::log::LogPosition;
 use crate::log::load_consumers;
 use crate::owner::is_without_owner;
 use crate::published::Published;
@@ -143,6 +144,9 @@ impl Writer {
             self.cache.clear();
             lane = self.store.lane();
         }
+        // Batches that moved entries or trimmed may be among the lost ones.
+        self.unmoved = Writer::unmoved_at_opening(self.lineage.has_ancestors());
+        self.history_searched = LogPosition::default();
         let (head_row, head) = Head::load_row(&view, self.id).await?;
         self.head_row = head_row;
         self.consumers = load_consumers(&view, self.id).await?;

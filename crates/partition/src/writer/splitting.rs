@@ -186,12 +186,13 @@ impl Writer {
         let manifest = Manifest::load(&view, self.id).await?;
         let runs = manifest.iter().flat_map(|manifest| &manifest.runs);
         let owners: Vec<_> = runs.map(|run| run.owner).collect();
-        let (rows, trimmed) = (RowsView::from(view), self.state.head.history_trimmed);
+        let rows = RowsView::from(view);
+        let searched = self.state.head.history_trimmed.max(self.history_searched);
         let mut needs = Vec::new();
         for ancestor in self.lineage.ancestors.iter().filter(|ancestor| !ancestor.is_empty) {
             let is_needed = self.unmoved.is_some()
                 || owners.contains(&ancestor.ordinal)
-                || self.lineage.may_have_history(&rows, trimmed, ancestor.lsn_last).await?;
+                || self.lineage.may_have_history(&rows, searched, ancestor.lsn_last).await?;
             if is_needed {
                 needs.push(ancestor.ordinal);
             }
