@@ -24,7 +24,7 @@ async fn offers_are_found_by_rid_and_listed() {
     assert_eq!(offers[1]["content"]["offerThroughput"], 500);
     let answer = client.send(Call::get(&format!("/offers/{}", offers[1]["_rid"].as_str().unwrap()))).await;
     assert_eq!(answer.json(), offers[1]);
-    assert_eq!(answer.header("x-ms-offer-replace-pending"), Some("true"));
+    assert_eq!(answer.header("x-ms-offer-replace-pending"), Some("false"));
     assert_eq!(client.send(Call::get("/offers/AAAA")).await.code(), (404, 0));
 }
 
@@ -51,7 +51,7 @@ async fn a_rate_is_changed_and_its_history_kept() {
     let (client, offer) = with_offer().await;
     let answer = changed(&client, &offer, 50_000).await;
     assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
-    assert_eq!(answer.header("x-ms-offer-replace-pending"), Some("false"));
+    assert_eq!(answer.header("x-ms-offer-replace-pending"), Some("true"));
     assert_eq!(answer.header("x-ms-cosmos-min-throughput"), Some("500"));
     let raised = answer.json();
     assert_eq!(raised["content"]["offerThroughput"], 50_000);
