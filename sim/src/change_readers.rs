@@ -336,7 +336,7 @@ impl Reader {
     fn covers(&self, world: &World, key: usize) -> bool {
         match self.scope {
             Scope::Container => true,
-            Scope::Partition(ordinal) => world.ordinal_of(key) == Some(ordinal),
+            Scope::Partition(ordinal) => world.is_in_range(key, ordinal),
             Scope::Key(wanted) => wanted == key,
         }
     }
