@@ -28,12 +28,30 @@ pub(super) fn compile<'js>(ctx: &Ctx<'js>, name: &str, source: &str) -> Result<F
         Ok(script) => return Ok(script),
         Err(failure) => failure,
     };
-    let Some(function) = first_declared(source) else { return Err(first) };
+    let Some(function) = first_declared(source) else { return Err(within(first, source)) };
     evaluate(ctx, name, format!("{DECLARATIONS}{source}\n;return {function}}})"))
+        .map_err(|failure| within(failure, source))
+}
+
+/// Moves the place of a failure in the added text to the end of the script.
+fn within(mut failure: Failure, source: &str) -> Failure {
+    let lines = source.trim_end().lines();
+    let (count, last) = lines.fold((0, ""), |(count, _), line| (count + 1, line));
+    if let Failure::Syntax(fault) = &mut failure
+        && fault.line > count
+    {
+        fault.line = count.max(1);
+        fault.column = u32::try_from(last.chars().count() + 1).unwrap_or(u32::MAX);
+    }
+    failure
 }
 
 /// Calls what [`compile`] has returned, which evaluates the text of the script but not its function.
-pub(super) fn function_of<'js>(realm: &Realm, ctx: &Ctx<'js>, script: &Function<'js>) -> Result<Function<'js>, Failure> {
+pub(super) fn function_of<'js>(
+    realm: &Realm,
+    ctx: &Ctx<'js>,
+    script: &Function<'js>,
+) -> Result<Function<'js>, Failure> {
     let value: Value = script.call(()).map_err(|error| outcome::failure(realm, ctx, error))?;
     value.into_function().ok_or_else(|| syntax("the script is not a function", 1, 1))
 }
@@ -58,7 +76,8 @@ fn syntax_failure(error: &Value<'_>) -> Failure {
         return Failure::MemoryExceeded;
     }
     let stack = property("stack").unwrap_or_default();
-    let mut numbers = stack.lines().next().unwrap_or_default().rsplit(':').map(|text| text.trim().parse::<u32>());
+    let mut numbers =
+        stack.lines().next().unwrap_or_default().rsplit(':').map(|text| text.trim().parse::<u32>());
     let (column, line) = match (numbers.next(), numbers.next()) {
         (Some(Ok(column)), Some(Ok(line))) => (column, line),
         _ => (1, 1),

@@ -5,11 +5,11 @@ use super::natives::Text;
 use super::outcome::{self, check_result};
 use super::realm::Realm;
 use crate::limits::{FRAME_BYTES_MAX, RESPONSE_BYTES_MAX};
+use crate::wire::Malformed;
 use crate::wire::bytes::Fields;
 use crate::wire::from_worker::Failure;
 use crate::wire::to_worker::Allowance;
 use crate::wire::values::{self, Scalar};
-use crate::wire::Malformed;
 use crate::{Clock, FunctionBatch, ResultFault};
 use bytes::Bytes;
 use rquickjs::function::Args;
@@ -19,7 +19,11 @@ use rquickjs::{Ctx, Function, Value};
 const MESSAGE_MARGIN_BYTES: usize = 1024;
 
 /// Calls the functions; returns the encoded results.
-pub(super) fn evaluate(realm: &Realm, allowance: Allowance, batch: &FunctionBatch) -> Result<Vec<u8>, Failure> {
+pub(super) fn evaluate(
+    realm: &Realm,
+    allowance: Allowance,
+    batch: &FunctionBatch,
+) -> Result<Vec<u8>, Failure> {
     realm.state.start(allowance, batch.clock, batch.seed);
     realm.limit_memory(allowance.memory_bytes);
     realm.context.with(|ctx| {
@@ -35,7 +39,7 @@ pub(super) fn evaluate(realm: &Realm, allowance: Allowance, batch: &FunctionBatc
         for _ in 0..batch.count {
             let index = usize::from(fields.u16().map_err(malformed)?);
             let function = functions.get(index).ok_or(Malformed).map_err(malformed)?;
-            let call = Caller { realm, ctx: &ctx, memory_bytes: allowance.memory_bytes };
+            let call = Caller { realm, ctx: &ctx };
             call.call(function, &mut fields, &mut results)
                 .map_err(|failure| named(failure, &batch.functions[index].name))?;
         }
@@ -57,7 +61,6 @@ pub(super) fn check(realm: &Realm, allowance: Allowance, source: &str) -> Result
 struct Caller<'a, 'js> {
     realm: &'a Realm,
     ctx: &'a Ctx<'js>,
-    memory_bytes: u64,
 }
 
 impl<'js> Caller<'_, 'js> {
@@ -128,7 +131,6 @@ impl<'js> Caller<'_, 'js> {
     }
 
     fn failure(&self, error: rquickjs::Error) -> Failure {
-        outcome::make_room(self.realm, self.memory_bytes);
         outcome::failure(self.realm, self.ctx, error)
     }
 }

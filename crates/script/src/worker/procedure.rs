@@ -1,9 +1,9 @@
 //! A call of a procedure or trigger: the function of the script, then jobs and operations until none is left.
 
+use super::natives::Text;
 use super::outcome::{self, check_result};
 use super::pipe::Pipe;
 use super::realm::{DocumentEntry, Realm};
-use super::natives::Text;
 use super::{Over, compile};
 use crate::limits::RESPONSE_BYTES_MAX;
 use crate::wire::from_worker::{self, Failure};
@@ -13,13 +13,18 @@ use bytes::Bytes;
 use rquickjs::{Ctx, Object, Value};
 
 /// Executes the call.
-pub(super) fn run(realm: Realm, allowance: Allowance, call: &Call, pipe: &mut Pipe) -> Result<Finished, Over> {
+pub(super) fn run(
+    realm: Realm,
+    allowance: Allowance,
+    call: &Call,
+    pipe: &mut Pipe,
+) -> Result<Finished, Over> {
     let state = &realm.state;
     state.start(allowance, call.clock, call.seed);
     state.links.replace(call.links.clone());
     state.logs.set(call.logs);
     realm.limit_memory(allowance.memory_bytes);
-    let running = Running { realm: &realm, memory_bytes: allowance.memory_bytes };
+    let running = Running { realm: &realm };
     running.begin(call)?;
     running.run_jobs()?;
     loop {
@@ -42,10 +47,7 @@ fn receive_replies(pipe: &mut Pipe, count: usize) -> Result<Replies, Over> {
         Ok(ToWorker::Replies(replies)) if replies.replies.len() == count => Ok(replies),
         Ok(ToWorker::Stop) => Err(Over::Stopped),
         Ok(
-            ToWorker::Replies(_)
-            | ToWorker::Run { .. }
-            | ToWorker::Evaluate { .. }
-            | ToWorker::Check { .. },
+            ToWorker::Replies(_) | ToWorker::Run { .. } | ToWorker::Evaluate { .. } | ToWorker::Check { .. },
         )
         | Err(_) => Err(Over::Closed),
     }
@@ -54,7 +56,6 @@ fn receive_replies(pipe: &mut Pipe, count: usize) -> Result<Replies, Over> {
 /// A script in the middle of its call.
 struct Running<'a> {
     realm: &'a Realm,
-    memory_bytes: u64,
 }
 
 impl Running<'_> {
@@ -128,16 +129,22 @@ impl Running<'_> {
         for text in body.iter().chain(&document) {
             check_result(text, RESPONSE_BYTES_MAX)?;
         }
-        Ok(Finished { body: body.map(Bytes::from), document: document.map(Bytes::from), log: state.take_log() })
+        Ok(Finished {
+            body: body.map(Bytes::from),
+            document: document.map(Bytes::from),
+            log: state.take_log(),
+        })
     }
 
-    fn with<T>(&self, work: impl FnOnce(&Ctx<'_>, &DocumentEntry) -> Result<T, Failure>) -> Result<T, Failure> {
+    fn with<T>(
+        &self,
+        work: impl FnOnce(&Ctx<'_>, &DocumentEntry) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
         let Some(entry) = &self.realm.entry.documents else { return Err(Failure::MemoryExceeded) };
         self.realm.context.with(|ctx| work(&ctx, entry))
     }
 
     fn failure(&self, ctx: &Ctx<'_>, error: rquickjs::Error) -> Failure {
-        outcome::make_room(self.realm, self.memory_bytes);
         outcome::failure(self.realm, ctx, error)
     }
 }
@@ -180,12 +187,19 @@ fn parsed<'js>(ctx: &Ctx<'js>, text: Option<&Bytes>) -> rquickjs::Result<Value<'
     }
 }
 
+/// The options that a callback gets.
 fn outcome_object<'js>(ctx: &Ctx<'js>, outcome: &Outcome) -> rquickjs::Result<Object<'js>> {
     let object = Object::new(ctx.clone())?;
-    object.set("notModified", outcome.is_not_modified)?;
-    object.set("continuation", outcome.continuation.as_deref())?;
-    object.set("currentSize", outcome.container_size.map(|size| size.current_mb))?;
-    object.set("maxSize", outcome.container_size.map(|size| size.max_mb))?;
+    if outcome.is_not_modified {
+        object.set("notModified", true)?;
+    }
+    if let Some(continuation) = &outcome.continuation {
+        object.set("continuation", continuation.as_str())?;
+    }
+    if let Some(size) = outcome.container_size {
+        object.set("currentCollectionSizeInMB", size.current_mb)?;
+        object.set("maxCollectionSizeInMB", size.max_mb)?;
+    }
     Ok(object)
 }
 
