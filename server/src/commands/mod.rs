@@ -4,6 +4,7 @@ mod config;
 mod keys;
 mod partitions;
 mod repair;
+mod script;
 mod start;
 mod verify;
 
@@ -30,6 +31,8 @@ pub(crate) fn run(
         Some(("partitions", partitions)) => partitions::run(partitions, environment),
         Some(("verify", verify)) => verify::run(verify, environment),
         Some(("repair", repair)) => repair::run(repair, environment),
+        Some(("script", script)) => script::run(script),
+        Some((script::WORKER, worker)) => script::work(worker),
         Some(("serve", serve)) => start::run(Mode::Serve, serve, environment),
         Some((_, dev)) => start::run(Mode::Dev, dev, environment),
         None => start::run(Mode::Dev, &matches, environment),
@@ -68,6 +71,8 @@ fn command() -> Command {
         partitions::command(),
         verify::command(),
         repair::command(),
+        script::command(),
+        script::worker_command(),
         config,
     ])
 }
