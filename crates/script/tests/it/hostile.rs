@@ -3,7 +3,7 @@
 //! Each ends within its budget, by its own limits or by a kill, and the next call works.
 
 use crate::fixture::{Documents, body, call, limits, program};
-use script::{CallFault, Limits, ScriptFault, Workers};
+use script::{CallFault, Limits, ScriptFault, WorkerProgram, Workers};
 use serde_json::json;
 use std::time::Duration;
 
@@ -102,6 +102,41 @@ async fn memory_is_bounded() {
         "function () { try { var a = []; while (true) a.push(new Array(1000).fill(1)); } catch (e) { a = null; } }",
     ] {
         assert_eq!(run(&workers, source).await, Ok(()), "{source}");
+    }
+}
+
+/// The most memory that the worker with this argument has had resident, in KiB.
+#[cfg(target_os = "linux")]
+fn peak_resident_kib(argument: &str) -> u64 {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten().map(|process| process.path());
+    let is_worker = |path: &std::path::PathBuf| {
+        let line = std::fs::read(path.join("cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|part| part == argument.as_bytes())
+    };
+    let worker = processes.into_iter().find(is_worker).unwrap();
+    let status = std::fs::read_to_string(worker.join("status")).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    peak.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn a_worker_stays_within_its_memory() {
+    let argument = format!("measured-by-{}", std::process::id());
+    let program = WorkerProgram { arguments: vec![argument.clone()], ..program() };
+    let workers = Workers::new(program, Limits { busy_max: 1, ..limits() });
+    run(&workers, "function () {}").await.unwrap();
+    let before = peak_resident_kib(&argument);
+    assert!(before < 15 << 10, "a warm worker has {before} KiB");
+    for source in [
+        "function () { var a = []; try { while (true) a.push(new Array(1000).fill(1)); } catch (e) { a = null; } }",
+        "function () { var a = []; try { while (true) a.push('x'.repeat(1000) + a.length); } catch (e) { a = null; } }",
+        "function () { var a = []; try { while (true) a.push(new Uint8Array(1 << 16).fill(1)); } catch (e) { a = null; } }",
+    ] {
+        assert_eq!(run(&workers, source).await, Ok(()), "{source}");
+        let grown = peak_resident_kib(&argument) - before;
+        let most = script::MEMORY_BYTES_DEFAULT / 1024 * 11 / 10;
+        assert!(grown <= most, "{source}: {grown} KiB");
     }
 }
 
