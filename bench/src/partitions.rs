@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// Throughput that gives a container 64 partitions.
-const SIXTY_FOUR_PARTITIONS: u64 = 64 * 6_000;
+pub(crate) const SIXTY_FOUR_PARTITIONS: u64 = 64 * 6_000;
 /// Documents of the containers that are read.
 const DOCUMENTS: usize = 100_000;
 /// First number of created documents, and the distance between those of two measurements.
