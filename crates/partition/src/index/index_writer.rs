@@ -18,6 +18,7 @@ use crate::index::merge::{FAN_IN, merge_all};
 use crate::index::piece::{Piece, RunPiece, SegmentPiece};
 use crate::index::rules::Rules;
 use crate::index::run::Run;
+use crate::index::run_merge::MergePace;
 use crate::index::run_numbers::RunNumbers;
 use crate::index::segment::{SEGMENT_DOCUMENTS_MAX, Segment};
 use crate::index::terms::DocumentVersion;
@@ -28,12 +29,15 @@ use crate::metrics::PartitionMetrics;
 use kv::{Batch, Store};
 use model::{DocumentNumber, Fault, Lsn};
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use tokio::sync::Notify;
 use tokio::task::JoinError;
 
 /// The writer waits for a running flush when memory holds the documents of more flushes than this.
 const BACKLOG_MAX: usize = 4;
+/// The same unit: with this many in memory, a slow merge becomes a prompt one.
+const SLOW_BACKLOG_MAX: usize = 2;
 
 /// Runs of ancestors that are rewritten together.
 const FOREIGN_RUNS_MAX: usize = 8;
@@ -330,12 +334,29 @@ impl IndexWriter {
 
     fn begin_job(&mut self) {
         if !self.may_begin() {
+            self.hurry_slow_merge();
             return;
         }
         if self.is_flush_due() {
             self.begin_flush();
-        } else if let Some(inputs) = self.due_runs().or_else(|| self.foreign_runs()) {
-            self.job_state = JobState::Busy(run_merge_job(self.environment.clone(), inputs, self.lsn));
+        } else if let Some(inputs) = self.due_runs() {
+            self.begin_run_merge(inputs, MergePace::Prompt);
+        } else if let Some(inputs) = self.foreign_runs() {
+            self.begin_run_merge(inputs, MergePace::Slow { hurries: Arc::default() });
+        }
+    }
+
+    fn begin_run_merge(&mut self, inputs: Vec<RunPiece>, pace: MergePace) {
+        self.job_state = JobState::Busy(run_merge_job(self.environment.clone(), inputs, self.lsn, pace));
+    }
+
+    /// A slow merge must not hold up a flush that others wait for, or that memory needs.
+    fn hurry_slow_merge(&self) {
+        let Some(Job { pace: MergePace::Slow { hurries }, .. }) = self.job_state.job() else { return };
+        let memory = &self.environment.memory;
+        let most = memory.options().flush_documents.saturating_mul(SLOW_BACKLOG_MAX);
+        if self.flush_wanted || memory.is_tight() || self.documents_in_memory() >= most {
+            hurries.store(true, Ordering::Relaxed);
         }
     }
 
