@@ -11,8 +11,8 @@ use crate::isolation::Size;
 use crate::ledger::refusal_charge;
 use crate::router::{Attempts, Routed};
 use exec::{
-    IndexUse, Page, PageRequest, ParsedProperty, Part, PartScope, PartSource, Program, QueryMetrics,
-    QueryRow, Resume, rank,
+    IndexUse, NoUserFunctions, Page, PageRequest, ParsedProperty, Part, PartScope, PartSource, Program,
+    QueryMetrics, QueryRow, Resume, rank,
 };
 use model::policy::VectorEmbedding;
 use model::{
@@ -97,6 +97,7 @@ impl Engine {
             resume,
             bounds: self.options.query_bounds,
             memory: Arc::clone(&self.query_memory),
+            user_functions: Arc::new(NoUserFunctions),
             parts: Vec::new(),
         };
         let query_scope = QueryScope { scope: &pass.scope, session: &request.session, size };
@@ -255,6 +256,7 @@ impl Engine {
             resume: None,
             bounds: self.options.query_bounds,
             memory: Arc::clone(&self.query_memory),
+            user_functions: Arc::new(NoUserFunctions),
             parts: Vec::new(),
         };
         let query_scope = QueryScope { scope, session: &[], size: Size::of_text(request.text_bytes) };
