@@ -27,6 +27,7 @@ mod read_many;
 mod request_memory;
 mod resource_query;
 mod router;
+mod scripts;
 mod slot;
 mod split;
 mod verify;
@@ -67,5 +68,6 @@ pub use request_memory::{
 };
 pub use resource_query::ResourceQuery;
 pub use router::RefusedStep;
+pub use scripts::ScriptOptions;
 pub use split::{Children, PartitionState, PartitionStatus, SplitAt};
 pub use verify::{StoredContainer, Verification, VerifiedContainer, stored_containers, verify};

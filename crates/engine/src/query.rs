@@ -11,8 +11,8 @@ use crate::isolation::Size;
 use crate::ledger::refusal_charge;
 use crate::router::{Attempts, Routed};
 use exec::{
-    IndexUse, NoUserFunctions, Page, PageRequest, ParsedProperty, Part, PartScope, PartSource, Program,
-    QueryMetrics, QueryRow, Resume, rank,
+    IndexUse, Page, PageRequest, ParsedProperty, Part, PartScope, PartSource, Program, QueryMetrics,
+    QueryRow, Resume, rank,
 };
 use model::policy::VectorEmbedding;
 use model::{
@@ -22,6 +22,7 @@ use model::{
 use partition::keyspace;
 use plan::query::{Order, Query, Ranking};
 use plan::{DocumentLink, SystemProperties};
+use script::Turn;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -89,6 +90,7 @@ impl Engine {
             let ranked = Box::pin(self.ranked(&pass, &request, ranking, &mut spent)).await;
             program = ranked.inspect_err(refuse)?;
         }
+        let user_functions = self.functions_of(container, &program, Turn::Own).inspect_err(refuse)?;
         let page = PageRequest {
             program,
             items_max: request.items_max,
@@ -97,7 +99,7 @@ impl Engine {
             resume,
             bounds: self.options.query_bounds,
             memory: Arc::clone(&self.query_memory),
-            user_functions: Arc::new(NoUserFunctions),
+            user_functions,
             parts: Vec::new(),
         };
         let query_scope = QueryScope { scope: &pass.scope, session: &request.session, size };
@@ -248,15 +250,16 @@ impl Engine {
         spent: &mut QueryMetrics,
     ) -> Result<Option<Value>, Fault> {
         let request = QueryRequest { query: Arc::new(query), ..request.clone() };
+        let program = self.program(pass, &request).await?;
         let page = PageRequest {
-            program: self.program(pass, &request).await?,
+            user_functions: self.functions_of(pass.container, &program, Turn::Own)?,
+            program,
             items_max: 1,
             bytes_max: usize::MAX,
             ends_at_ranges: false,
             resume: None,
             bounds: self.options.query_bounds,
             memory: Arc::clone(&self.query_memory),
-            user_functions: Arc::new(NoUserFunctions),
             parts: Vec::new(),
         };
         let query_scope = QueryScope { scope, session: &[], size: Size::of_text(request.text_bytes) };

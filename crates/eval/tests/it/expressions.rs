@@ -41,7 +41,7 @@ fn call(UserCall { function, arguments }: &UserCall) -> UserCallResult {
     match &function[..] {
         "first" => Ok(arguments.first().cloned().flatten()),
         "count" => Ok(Some(Value::Int64(i64::try_from(arguments.iter().flatten().count()).unwrap()))),
-        "throw" => Err(UserFunctionFault::Failed { message: "thrown".to_owned() }),
+        "throw" => Err(UserFunctionFault::Failed { message: "thrown".to_owned(), stack: String::new() }),
         _ => Err(UserFunctionFault::NotFound),
     }
 }

@@ -30,7 +30,7 @@ fn call(UserCall { function, arguments }: &UserCall) -> UserCallResult {
         "twice" => Ok(first.and_then(|value| value.as_ref().as_i64()).map(|n| Value::Int64(2 * n))),
         "same" => Ok(first.cloned()),
         "isDefined" => Ok(Some(Value::Bool(first.is_some()))),
-        "throw" => Err(UserFunctionFault::Failed { message: "thrown".to_owned() }),
+        "throw" => Err(UserFunctionFault::Failed { message: "thrown".to_owned(), stack: String::new() }),
         _ => Err(UserFunctionFault::NotFound),
     }
 }

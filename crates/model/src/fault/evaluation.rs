@@ -139,10 +139,12 @@ pub enum UserFunctionFault {
     /// Functions are not executed here: in conditions of writes, or where the server executes no scripts.
     #[error("user-defined functions are not executed here")]
     NotExecuted,
-    /// It threw, or ran for too long.
+    /// It threw, is not a function, or exceeded a limit.
     #[error("{message}")]
     Failed {
-        /// Message of the function.
+        /// What was thrown, or which limit was exceeded.
         message: String,
+        /// The stack at that place, one frame per line; empty if nothing was thrown.
+        stack: String,
     },
 }
