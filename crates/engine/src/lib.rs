@@ -68,6 +68,8 @@ pub use request_memory::{
 };
 pub use resource_query::ResourceQuery;
 pub use router::RefusedStep;
-pub use scripts::ScriptOptions;
+pub use scripts::{ScriptOptions, ScriptRefusal};
 pub use split::{Children, PartitionState, PartitionStatus, SplitAt};
+/// Scripts as worker processes execute them: calls, the operations that they ask for, and faults.
+pub use script;
 pub use verify::{StoredContainer, Verification, VerifiedContainer, stored_containers, verify};

@@ -4,6 +4,9 @@
 //! a changed definition takes effect for the next request.
 
 mod functions;
+mod run;
+
+pub use run::ScriptRefusal;
 
 use crate::engine::Engine;
 use model::{Fault, LimitFault, StorageFault};
