@@ -25,6 +25,7 @@ mod limits;
 mod operation;
 mod pool;
 mod wire;
+pub mod worker;
 
 pub use call::{Call, Clock, Finished, Links, Quota, Role, TriggerOperation};
 pub use fault::{CallFault, ResultFault, ScriptFault, SyntaxFault, Thrown};

@@ -122,12 +122,6 @@ impl Workers {
         self.pool.idle().waiting.len()
     }
 
-    /// Process ids of the workers without a call.
-    #[cfg(test)]
-    fn idle_ids(&self) -> Vec<u32> {
-        self.pool.idle().waiting.iter().filter_map(|waiting| waiting.worker.id()).collect()
-    }
-
     fn allowance(&self) -> Allowance {
         Allowance { time: self.pool.limits.time, memory_bytes: self.pool.limits.memory_bytes }
     }

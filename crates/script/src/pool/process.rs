@@ -108,11 +108,6 @@ impl WorkerProcess {
             Err(_) => "does not end".to_owned(),
         }
     }
-
-    #[cfg(test)]
-    pub(super) fn id(&self) -> Option<u32> {
-        self.child.id()
-    }
 }
 
 /// How long a worker that has closed its pipe may take to end.
