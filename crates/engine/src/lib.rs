@@ -29,6 +29,7 @@ mod resource_query;
 mod router;
 mod slot;
 mod split;
+mod transaction;
 mod verify;
 
 pub use admission::AdmissionBounds;
@@ -36,7 +37,7 @@ pub use authorisation::{
     Access, Account, AccountKey, Action, AdminPass, Assignee, BatchPass, CatalogPass, ChangeFeedPass,
     DocumentPass, DocumentsPass, ExecutePass, FeedPass, Grant, Guarded, Identity, IdentityOptions,
     KeyFingerprint, KeyName, KeyUse, LogicalPartitionPass, Permissions, Principal, QueryPass, Reach,
-    Resource, RoleAssignment, RoleDefinition, RoleTable, Scripts, Users, WritePass,
+    Resource, RoleAssignment, RoleDefinition, RoleTable, Scripts, TransactionPass, Users, WritePass,
 };
 pub use catalog::{
     Addressed, ClientEncryptionKey, Container, ContainerUsage, Creation, Database, Entry, ListPage,
@@ -68,4 +69,5 @@ pub use request_memory::{
 pub use resource_query::ResourceQuery;
 pub use router::RefusedStep;
 pub use split::{Children, PartitionState, PartitionStatus, SplitAt};
+pub use transaction::{Transaction, TransactionOptions, TransactionReceipt};
 pub use verify::{StoredContainer, Verification, VerifiedContainer, stored_containers, verify};

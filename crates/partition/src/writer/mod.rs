@@ -11,10 +11,15 @@ mod consumers;
 mod ending;
 mod gathering;
 mod indexing;
+mod locks;
 mod recovery;
 mod splitting;
+mod validation;
 
-pub(crate) use self::command::{Command, Reply};
+pub(crate) use self::command::{Command, Execution};
+pub(crate) use self::locks::LockId;
+use self::locks::Locks;
+pub use self::locks::{KeyLock, LOCK_TIME_MAX, LOCK_WAIT_MAX};
 use self::recovery::BatchFailure;
 pub(crate) use self::splitting::SplitCommand;
 use crate::cache::RecordCache;
@@ -23,8 +28,10 @@ use crate::clock::PartitionClock;
 use crate::head::Head;
 use crate::index::{IndexEnvironment, IndexLife, IndexProgress, IndexWriter, Prepared, RunNumbers};
 use crate::keyspace::{self, META, PartitionId};
+use crate::last_writes::LastWrites;
 use crate::lineage::Lineage;
 use crate::log::{LogPosition, load_consumers};
+use crate::numbering::Numbering;
 use crate::owner::Claim;
 use crate::partition::{IdleClose, PartitionEnvironment, PartitionSpec};
 use crate::published::Published;
@@ -113,6 +120,12 @@ pub(crate) struct Writer {
     tally: Option<Tally>,
     /// Large logical partitions, whose bytes are limited.
     weighed: Vec<WeighedKey>,
+    /// What transactions outside the writer need to number their documents; of this opening.
+    numbering: Arc<Numbering>,
+    /// The last writes of logical partitions, while there are drafts.
+    last_writes: Option<LastWrites>,
+    /// Logical partitions that transactions have locked.
+    locks: Locks,
     /// Those who wait until the index is flushed.
     flush_waiters: Vec<oneshot::Sender<()>>,
     /// Log entries of ancestors from here on may have to be moved; `None` if there are none.
@@ -129,6 +142,7 @@ impl Writer {
         published: Arc<ArcSwap<Published>>,
         progress: Arc<IndexProgress>,
         carryover: Arc<Carryover>,
+        numbering: Arc<Numbering>,
     ) -> Result<Writer, Fault> {
         let id = spec.id;
         let inheritance = carryover.take_inheritance();
@@ -186,8 +200,12 @@ impl Writer {
             lineage,
             tally: None,
             weighed: Vec::new(),
+            numbering,
+            last_writes: None,
+            locks: Locks::default(),
             flush_waiters: Vec::new(),
         };
+        writer.numbering.raise_to(&writer.state.head);
         // Documents that an earlier writer has committed without noting their expiry.
         writer.shape.note_expiry(0);
         writer.open_index(&view, &head).await?;
@@ -217,6 +235,7 @@ impl Writer {
             let takes = self.takes_commands();
             tokio::select! {
                 biased;
+                () = self.locks.next_event(), if !self.locks.is_empty() => self.end_locks(),
                 result = first_commit(&mut self.in_flight), if !self.in_flight.is_empty() => self.complete(result).await,
                 event = self.index.next_event(), if !self.index.has_install() => self.on_index_event(event),
                 command = queue.recv(), if takes => match command {
@@ -246,12 +265,12 @@ impl Writer {
     fn takes_commands(&self) -> bool {
         self.may_gather()
             && self.backlog.len() < CONCURRENT_BATCH_MIN
-            && self.backlog.iter().all(|command| matches!(command, Command::Execute { .. }))
+            && self.backlog.iter().all(|command| matches!(command, Command::Execute(_)))
     }
 
     /// Runs commands other than transactions, with nothing in flight.
     fn next_from_backlog(&mut self) -> Option<Command> {
-        let is_transaction = matches!(self.backlog.front()?, Command::Execute { .. });
+        let is_transaction = matches!(self.backlog.front()?, Command::Execute(_));
         let is_due = if is_transaction { self.has_room() } else { self.in_flight.is_empty() };
         if is_due { self.backlog.pop_front() } else { None }
     }
@@ -263,8 +282,10 @@ impl Writer {
     ) -> std::ops::ControlFlow<()> {
         use std::ops::ControlFlow::{Break, Continue};
         match command {
-            Command::Execute { transaction, reply } => self.gather(transaction, reply, queue).await,
+            Command::Execute(execution) => self.gather(execution, queue).await,
             other if !self.in_flight.is_empty() => self.backlog.push_back(other),
+            // With nothing in flight, so that the holder finds all earlier changes in the published state.
+            Command::Lock { prefix, reply } => self.locks.request(prefix, reply),
             Command::View { reply } => {
                 let _ = reply.send(self.ensure_view().await);
                 self.check_policy();
@@ -376,6 +397,9 @@ impl Writer {
     }
 
     fn on_idle(&mut self) {
+        if !self.numbering.has_drafts() {
+            self.last_writes = None;
+        }
         self.state.release_view();
         self.publish_without_view();
         if let Some(index_writer) = self.index.index_writer_mut() {
