@@ -30,6 +30,7 @@ mod router;
 mod scripts;
 mod slot;
 mod split;
+mod transaction;
 mod verify;
 
 pub use admission::AdmissionBounds;
@@ -37,7 +38,7 @@ pub use authorisation::{
     Access, Account, AccountKey, Action, AdminPass, Assignee, BatchPass, CatalogPass, ChangeFeedPass,
     DocumentPass, DocumentsPass, ExecutePass, FeedPass, Grant, Guarded, Identity, IdentityOptions,
     KeyFingerprint, KeyName, KeyUse, LogicalPartitionPass, Permissions, Principal, QueryPass, Reach,
-    Resource, RoleAssignment, RoleDefinition, RoleTable, Scripts, Users, WritePass,
+    Resource, RoleAssignment, RoleDefinition, RoleTable, Scripts, TransactionPass, Users, WritePass,
 };
 pub use catalog::{
     Addressed, ClientEncryptionKey, Container, ContainerUsage, Creation, Database, Entry, ListPage,
@@ -72,4 +73,5 @@ pub use scripts::{ScriptOptions, ScriptRefusal};
 pub use split::{Children, PartitionState, PartitionStatus, SplitAt};
 /// Scripts as worker processes execute them: calls, the operations that they ask for, and faults.
 pub use script;
+pub use transaction::{Transaction, TransactionOptions, TransactionReceipt};
 pub use verify::{StoredContainer, Verification, VerifiedContainer, stored_containers, verify};

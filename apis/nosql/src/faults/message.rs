@@ -90,6 +90,11 @@ fn core(fault: &Fault) -> String {
         Fault::Conflict(conflict) => match conflict {
             ConflictFault::Id => "Entity with the specified id already exists in the system.".to_owned(),
             ConflictFault::UniqueKey { .. } => "Unique index constraint violation.".to_owned(),
+            ConflictFault::ConcurrentChange | ConflictFault::Locked { .. } => {
+                format!(
+                    "Conflicting request to resource has been attempted. Retry to avoid conflicts. {conflict}"
+                )
+            }
             ConflictFault::Permission { .. } => conflict.to_string(),
         },
         Fault::Precondition(
@@ -146,6 +151,7 @@ fn request(fault: &RequestFault) -> String {
         | RequestFault::BadPartitionKeyValue { .. }
         | RequestFault::PartitionKeyTooLong { .. }
         | RequestFault::Indivisible { .. }
+        | RequestFault::OutsideTransaction { .. }
         | RequestFault::ImmutableProperty { .. }
         | RequestFault::BadPatch { .. } => fault.to_string(),
         RequestFault::BadContinuation(reason) => format!("Invalid Continuation Token: {reason}"),
@@ -204,6 +210,7 @@ fn limit(fault: &LimitFault) -> String {
              The provisioned throughput is used up for {retry_after_ms} ms"
         ),
         LimitFault::TransactionBytes { .. }
+        | LimitFault::TransactionTime { .. }
         | LimitFault::KeyBytes { .. }
         | LimitFault::TransactionDocuments { .. }
         | LimitFault::AnswerBytes { .. }

@@ -76,7 +76,7 @@ fn split<T>(step: Result<T, NosqlFault>) -> (Option<T>, Option<NosqlFault>) {
 }
 
 fn prepare<'a>(
-    call: &Call<'_>,
+    call: &'a Call<'_>,
     container: &'a Container,
     step: &RawStep<'_>,
     shared: Option<&PartitionKey>,

@@ -192,7 +192,7 @@ impl Call<'_> {
     }
 
     /// Permission to change a document.
-    fn write<'a>(&self, keyed: Keyed<'a>) -> Result<WritePass<'a>, AccessFault> {
+    fn write<'a>(&'a self, keyed: Keyed<'a>) -> Result<WritePass<'a>, AccessFault> {
         self.engine.access().write(&self.principal, keyed)
     }
 
