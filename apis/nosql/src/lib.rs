@@ -21,6 +21,7 @@ mod resource_token;
 mod role_actions;
 mod role_scope;
 mod route;
+mod scripts;
 mod service;
 #[cfg(test)]
 #[path = "../../../tests-data/text_cases.rs"]

@@ -69,9 +69,9 @@ pub use request_memory::{
 };
 pub use resource_query::ResourceQuery;
 pub use router::RefusedStep;
-pub use scripts::{ScriptOptions, ScriptRefusal};
-pub use split::{Children, PartitionState, PartitionStatus, SplitAt};
 /// Scripts as worker processes execute them: calls, the operations that they ask for, and faults.
 pub use script;
-pub use transaction::{Transaction, TransactionOptions, TransactionReceipt};
+pub use scripts::{ScriptOptions, ScriptRefusal};
+pub use split::{Children, PartitionState, PartitionStatus, SplitAt};
+pub use transaction::{Transaction, TransactionOptions, TransactionReceipt, TransactionRuns};
 pub use verify::{StoredContainer, Verification, VerifiedContainer, stored_containers, verify};

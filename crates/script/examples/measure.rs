@@ -4,8 +4,8 @@
 
 use bytes::Bytes;
 use script::{
-    Call, Clock, Function, FunctionBatch, Host, Limits, Links, Operation, Outcome, Quota, Replies, Reply, Role, Turn,
-    WorkerProgram, Workers,
+    Call, Clock, Function, FunctionBatch, Host, Limits, Links, Operation, Outcome, Quota, Replies, Reply,
+    Role, Turn, WorkerProgram, Workers,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,7 +18,8 @@ impl Host for Echo {
     type Fault = ();
 
     async fn operate(&mut self, operations: Vec<Operation>) -> Result<Replies, ()> {
-        let done = Outcome { body: Some(Bytes::from_static(br#"{"id":"1","value":2}"#)), ..Outcome::default() };
+        let done =
+            Outcome { body: Some(Bytes::from_static(br#"{"id":"1","value":2}"#)), ..Outcome::default() };
         let replies = operations.iter().map(|_| Reply::Done(done.clone())).collect();
         Ok(Replies { replies, is_budget_low: false })
     }

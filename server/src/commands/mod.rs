@@ -14,6 +14,9 @@ use crate::settings;
 use clap::Command;
 use std::ffi::OsString;
 
+/// The command by which the server starts its worker processes; it is not for users, so the help does not show it.
+pub(crate) const SCRIPT_WORKER: &str = "script-worker";
+
 /// Runs the command given by `arguments`; the default is `dev`.
 pub(crate) fn run(
     arguments: impl Iterator<Item = OsString>,

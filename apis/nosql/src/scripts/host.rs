@@ -1,6 +1,6 @@
 //! The documents of a script: its operations, executed in its transaction.
 
-use crate::faults::{self, NosqlFault, NosqlQueryFault};
+use crate::faults::{self, NosqlFault};
 use crate::lower::{QueryText, TextCache};
 use crate::operations::document::{Patch, item, patch};
 use crate::wire::headers::{if_match, if_none_match};

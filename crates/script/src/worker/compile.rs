@@ -33,7 +33,11 @@ pub(super) fn compile<'js>(ctx: &Ctx<'js>, name: &str, source: &str) -> Result<F
 }
 
 /// Calls what [`compile`] has returned, which evaluates the text of the script but not its function.
-pub(super) fn function_of<'js>(realm: &Realm, ctx: &Ctx<'js>, script: &Function<'js>) -> Result<Function<'js>, Failure> {
+pub(super) fn function_of<'js>(
+    realm: &Realm,
+    ctx: &Ctx<'js>,
+    script: &Function<'js>,
+) -> Result<Function<'js>, Failure> {
     let value: Value = script.call(()).map_err(|error| outcome::failure(realm, ctx, error))?;
     value.into_function().ok_or_else(|| syntax("the script is not a function", 1, 1))
 }
@@ -58,7 +62,8 @@ fn syntax_failure(error: &Value<'_>) -> Failure {
         return Failure::MemoryExceeded;
     }
     let stack = property("stack").unwrap_or_default();
-    let mut numbers = stack.lines().next().unwrap_or_default().rsplit(':').map(|text| text.trim().parse::<u32>());
+    let mut numbers =
+        stack.lines().next().unwrap_or_default().rsplit(':').map(|text| text.trim().parse::<u32>());
     let (column, line) = match (numbers.next(), numbers.next()) {
         (Some(Ok(column)), Some(Ok(line))) => (column, line),
         _ => (1, 1),

@@ -54,7 +54,8 @@ pub(super) fn limit_processor_time(budget: Duration) {
 }
 
 fn limit(resource: Resource, most: u64) -> Result<(), String> {
-    setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) }).map_err(|error| error.to_string())
+    setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })
+        .map_err(|error| error.to_string())
 }
 
 fn limit_address_space(memory_bytes: u64) -> Result<(), String> {

@@ -5,11 +5,11 @@ use super::natives::Text;
 use super::outcome::{self, check_result};
 use super::realm::Realm;
 use crate::limits::{FRAME_BYTES_MAX, RESPONSE_BYTES_MAX};
+use crate::wire::Malformed;
 use crate::wire::bytes::Fields;
 use crate::wire::from_worker::Failure;
 use crate::wire::to_worker::Allowance;
 use crate::wire::values::{self, Scalar};
-use crate::wire::Malformed;
 use crate::{Clock, FunctionBatch, ResultFault};
 use bytes::Bytes;
 use rquickjs::function::Args;
@@ -19,7 +19,11 @@ use rquickjs::{Ctx, Function, Value};
 const MESSAGE_MARGIN_BYTES: usize = 1024;
 
 /// Calls the functions; returns the encoded results.
-pub(super) fn evaluate(realm: &Realm, allowance: Allowance, batch: &FunctionBatch) -> Result<Vec<u8>, Failure> {
+pub(super) fn evaluate(
+    realm: &Realm,
+    allowance: Allowance,
+    batch: &FunctionBatch,
+) -> Result<Vec<u8>, Failure> {
     realm.state.start(allowance, batch.clock, batch.seed);
     realm.limit_memory(allowance.memory_bytes);
     realm.context.with(|ctx| {

@@ -101,11 +101,9 @@ fn operation(links: &Links, fields: &Object<'_>) -> rquickjs::Result<Option<Oper
         0 if container().is_some() => {
             Some(Operation::Create { document: json()?, index_action: index_action()? })
         }
-        1 if container().is_some() => Some(Operation::Upsert {
-            document: json()?,
-            index_action: index_action()?,
-            if_match: etag()?,
-        }),
+        1 if container().is_some() => {
+            Some(Operation::Upsert { document: json()?, index_action: index_action()?, if_match: etag()? })
+        }
         2 => match document() {
             Some(document) => Some(Operation::Read { document, if_none_match: etag()? }),
             None => None,
@@ -208,7 +206,9 @@ mod tests {
             document_link(&links, "a/RID=/b/RID2=/docs/RID3==/"),
             Some(DocumentLink::Rid("RID3==".to_owned()))
         );
-        for link in ["a/name/b/other", "a/name/b/other/docs/", "a/name/b/others/docs/1", "a/name/b/other/docs/1/x"] {
+        for link in
+            ["a/name/b/other", "a/name/b/other/docs/", "a/name/b/others/docs/1", "a/name/b/other/docs/1/x"]
+        {
             assert_eq!(document_link(&links, link), None, "{link}");
         }
     }

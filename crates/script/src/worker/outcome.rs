@@ -54,7 +54,8 @@ pub(super) fn thrown<'js>(realm: &Realm, ctx: &Ctx<'js>, error: Value<'js>) -> F
 fn is_memory_error(error: &Value<'_>) -> bool {
     // Only errors of the engine itself have a message that can be read without the script's code.
     let exception = rquickjs::Exception::from_value(error.clone()).ok();
-    !error.is_proxy() && exception.and_then(|exception| exception.message()).is_some_and(|text| is_memory_message(&text))
+    !error.is_proxy()
+        && exception.and_then(|exception| exception.message()).is_some_and(|text| is_memory_message(&text))
 }
 
 fn describe<'js>(realm: &Realm, ctx: &Ctx<'js>, error: Value<'js>) -> rquickjs::Result<Thrown> {

@@ -1,9 +1,9 @@
 //! A call of a procedure or trigger: the function of the script, then jobs and operations until none is left.
 
+use super::natives::Text;
 use super::outcome::{self, check_result};
 use super::pipe::Pipe;
 use super::realm::{DocumentEntry, Realm};
-use super::natives::Text;
 use super::{Over, compile};
 use crate::limits::RESPONSE_BYTES_MAX;
 use crate::wire::from_worker::{self, Failure};
@@ -13,7 +13,12 @@ use bytes::Bytes;
 use rquickjs::{Ctx, Object, Value};
 
 /// Executes the call.
-pub(super) fn run(realm: Realm, allowance: Allowance, call: &Call, pipe: &mut Pipe) -> Result<Finished, Over> {
+pub(super) fn run(
+    realm: Realm,
+    allowance: Allowance,
+    call: &Call,
+    pipe: &mut Pipe,
+) -> Result<Finished, Over> {
     let state = &realm.state;
     state.start(allowance, call.clock, call.seed);
     state.links.replace(call.links.clone());
@@ -42,10 +47,7 @@ fn receive_replies(pipe: &mut Pipe, count: usize) -> Result<Replies, Over> {
         Ok(ToWorker::Replies(replies)) if replies.replies.len() == count => Ok(replies),
         Ok(ToWorker::Stop) => Err(Over::Stopped),
         Ok(
-            ToWorker::Replies(_)
-            | ToWorker::Run { .. }
-            | ToWorker::Evaluate { .. }
-            | ToWorker::Check { .. },
+            ToWorker::Replies(_) | ToWorker::Run { .. } | ToWorker::Evaluate { .. } | ToWorker::Check { .. },
         )
         | Err(_) => Err(Over::Closed),
     }
@@ -128,10 +130,17 @@ impl Running<'_> {
         for text in body.iter().chain(&document) {
             check_result(text, RESPONSE_BYTES_MAX)?;
         }
-        Ok(Finished { body: body.map(Bytes::from), document: document.map(Bytes::from), log: state.take_log() })
+        Ok(Finished {
+            body: body.map(Bytes::from),
+            document: document.map(Bytes::from),
+            log: state.take_log(),
+        })
     }
 
-    fn with<T>(&self, work: impl FnOnce(&Ctx<'_>, &DocumentEntry) -> Result<T, Failure>) -> Result<T, Failure> {
+    fn with<T>(
+        &self,
+        work: impl FnOnce(&Ctx<'_>, &DocumentEntry) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
         let Some(entry) = &self.realm.entry.documents else { return Err(Failure::MemoryExceeded) };
         self.realm.context.with(|ctx| work(&ctx, entry))
     }

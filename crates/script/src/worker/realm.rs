@@ -72,7 +72,8 @@ impl Prelude {
         let bytes = context
             .with(|ctx| {
                 let module = Module::declare(ctx, PRELUDE_NAME, PRELUDE)?;
-                let options = WriteOptions { endianness: WriteOptionsEndianness::Native, ..WriteOptions::default() };
+                let options =
+                    WriteOptions { endianness: WriteOptionsEndianness::Native, ..WriteOptions::default() };
                 module.write(WriteOptions { strip_source: true, ..options })
             })
             .map_err(|_| NoRuntime)?;
@@ -141,11 +142,13 @@ fn make(prelude: Prelude, kind: Kind) -> rquickjs::Result<Realm> {
     runtime.set_interrupt_handler(Some(Box::new(move || shared.is_late())));
     if let Some(reject) = reject {
         let shared = Rc::clone(&state);
-        runtime.set_host_promise_rejection_tracker(Some(Box::new(move |ctx, promise, reason, is_handled| {
-            if record_rejection(&ctx, &reject, promise, reason, is_handled).is_err() {
-                shared.has_lost_rejection.set(true);
-            }
-        })));
+        runtime.set_host_promise_rejection_tracker(Some(Box::new(
+            move |ctx, promise, reason, is_handled| {
+                if record_rejection(&ctx, &reject, promise, reason, is_handled).is_err() {
+                    shared.has_lost_rejection.set(true);
+                }
+            },
+        )));
     }
     Ok(Realm { entry, script: None, context, runtime, state })
 }

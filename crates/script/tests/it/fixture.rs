@@ -168,8 +168,10 @@ impl Host for Documents {
     type Fault = &'static str;
 
     async fn operate(&mut self, operations: Vec<Operation>) -> Result<Replies, &'static str> {
-        let replies =
-            operations.iter().map(|operation| self.one(operation).unwrap_or_else(|refused| refused)).collect();
+        let replies = operations
+            .iter()
+            .map(|operation| self.one(operation).unwrap_or_else(|refused| refused))
+            .collect();
         self.messages.push(operations);
         let count = self.operations().len();
         if self.end.is_some_and(|end| count >= end) {

@@ -21,10 +21,7 @@ fn main() -> ExitCode {
 fn probe() -> ExitCode {
     let listener = TcpListener::bind("127.0.0.1:0");
     let address = listener.as_ref().ok().and_then(|listener| listener.local_addr().ok());
-    let before = [
-        ("read a file", std::fs::read("/proc/self/status").is_ok()),
-        ("listen", listener.is_ok()),
-    ];
+    let before = [("read a file", std::fs::read("/proc/self/status").is_ok()), ("listen", listener.is_ok())];
     for (what, worked) in before {
         if !worked {
             println!("unconfined, but cannot {what}");
