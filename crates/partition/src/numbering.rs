@@ -93,7 +93,8 @@ mod tests {
     #[test]
     fn what_is_not_used_is_assigned_again_unless_others_follow_it() {
         let numbering = Numbering::default();
-        let mut head = Head { counter: 10, stamp: 20, ..Head::default() };
+        let mut head = Head::default();
+        (head.counter, head.stamp) = (10, 20);
         numbering.raise_to(&head);
         let taken = numbering.take(3);
         assert_eq!(taken, Identity { counter: 10, stamp: 20 });
