@@ -2,8 +2,10 @@
 
 mod config;
 mod keys;
+mod local_server;
 mod partitions;
 mod repair;
+mod script;
 mod start;
 mod verify;
 
@@ -31,6 +33,7 @@ pub(crate) fn run(
         },
         Some(("keys", keys)) => keys::run(keys, environment),
         Some(("partitions", partitions)) => partitions::run(partitions, environment),
+        Some(("script", script)) => script::run(script, environment),
         Some(("verify", verify)) => verify::run(verify, environment),
         Some(("repair", repair)) => repair::run(repair, environment),
         Some(("serve", serve)) => start::run(Mode::Serve, serve, environment),
@@ -69,6 +72,7 @@ fn command() -> Command {
         settings::with_arguments(serve),
         keys::command(),
         partitions::command(),
+        script::command(),
         verify::command(),
         repair::command(),
         config,

@@ -58,6 +58,10 @@ impl From<ScriptRefusal> for NosqlFault {
         match refusal {
             ScriptRefusal::Script(fault) => NosqlFault::Script(fault),
             ScriptRefusal::Fault(fault) => NosqlFault::Core(fault),
+            ScriptRefusal::NotExecuted => {
+                let feature = "the execution of scripts, which the operator has switched off,".to_owned();
+                NosqlFault::Wire(WireFault::NotSupported { feature })
+            }
         }
     }
 }

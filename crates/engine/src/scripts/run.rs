@@ -15,6 +15,8 @@ pub enum ScriptRefusal {
     Script(ScriptFault),
     /// The database.
     Fault(Fault),
+    /// Scripts are not executed, by the options of the engine.
+    NotExecuted,
 }
 
 impl From<Fault> for ScriptRefusal {
@@ -62,7 +64,7 @@ impl Engine {
         call: &Call,
         host: &mut H,
     ) -> Result<Finished, ScriptRefusal> {
-        let Some(workers) = self.workers() else { return Err(not_executed()) };
+        let Some(workers) = self.workers() else { return Err(ScriptRefusal::NotExecuted) };
         workers.run(call, host).await.map_err(|fault| match fault {
             CallFault::Script(fault) => ScriptRefusal::of(fault),
             CallFault::Host(fault) => ScriptRefusal::Fault(fault),
@@ -71,12 +73,7 @@ impl Engine {
 
     /// Checks that the text of a script is a function. Nothing of it is executed.
     pub async fn check_script(&self, source: &str) -> Result<(), ScriptRefusal> {
-        let Some(workers) = self.workers() else { return Err(not_executed()) };
+        let Some(workers) = self.workers() else { return Err(ScriptRefusal::NotExecuted) };
         workers.check(source).await.map_err(ScriptRefusal::of)
     }
-}
-
-fn not_executed() -> ScriptRefusal {
-    let cause = "this server executes no scripts".to_owned();
-    ScriptRefusal::Script(ScriptFault::Unavailable { cause })
 }
