@@ -1,7 +1,16 @@
-// Queries in JavaScript: `__.chain().filter(…).map(…).value()` and the same methods alone.
+// Queries in JavaScript: `__.chain().filter(…).map(…).value()` and the same methods alone. Compiled when a script first
+// uses one.
 //
 // A query reads one page of all documents and applies its steps to them. A query that sorts reads all pages first,
 // since the first result may be on the last page; it has no continuation.
+(function (core, helpers) {
+'use strict';
+const { apply, defineProperty, isArray, isObject, jsonStringify, sort, ErrorCodes, fail } = core;
+const { optional, textOption, collection, response } = helpers;
+
+// Appends to an array, whatever a script did to Array.prototype.
+const append = (array, value) =>
+  defineProperty(array, array.length, { value, writable: true, enumerable: true, configurable: true });
 
 const SORT_PAGE_SIZE = 1000;
 
@@ -40,7 +49,7 @@ function sorted(values, selector, sign) {
   for (let index = 0; index < values.length; index += 1) {
     append(keyed, { __proto__: null, key: selector(values[index]), value: values[index] });
   }
-  arraySort(keyed, (left, right) => sign * compareKeys(left.key, right.key));
+  apply(sort, keyed, [(left, right) => sign * compareKeys(left.key, right.key)]);
   const results = [];
   for (let index = 0; index < keyed.length; index += 1) append(results, keyed[index].value);
   return results;
@@ -110,13 +119,13 @@ const STEPS = {
 // Applies the steps of a chain, the first one first.
 const applySteps = (step, values) => (step === null ? values : step.run(applySteps(step.before, values)));
 
-const readPage = (collection, steps, options, callback) =>
+const readPage = (steps, options, callback) =>
   collection.readDocuments(collection.getSelfLink(), options, (error, feed, found) => {
     if (error !== undefined) callback(error, undefined, found);
     else callback(undefined, applySteps(steps, feed), found);
   });
 
-function readAll(collection, steps, options, callback) {
+function readAll(steps, options, callback) {
   const all = [];
   const next = (continuation) =>
     collection.readDocuments(collection.getSelfLink(), { pageSize: SORT_PAGE_SIZE, continuation }, (error, feed, found) => {
@@ -136,9 +145,8 @@ function readAll(collection, steps, options, callback) {
 }
 
 // Executes the steps that end with `steps`. Without a callback the result becomes the response body.
-function execute(fluent, steps, first, second) {
+function execute(steps, first, second) {
   const { options, callback } = optional(first, second);
-  const { response } = fluent;
   if (callback === undefined && response === undefined) {
     throw fail(ErrorCodes.BadRequest, 'A callback is required in a pre-trigger.');
   }
@@ -149,16 +157,14 @@ function execute(fluent, steps, first, second) {
   };
   let sorts = false;
   for (let step = steps; step !== null; step = step.before) sorts = sorts || step.sorts === true;
-  return { isAccepted: (sorts ? readAll : readPage)(fluent.collection, steps, options, finish) };
+  return { isAccepted: (sorts ? readAll : readPage)(steps, options, finish) };
 }
 
 // A chain that has been started. Each step returns a longer one.
 class Chain {
-  #fluent;
   #steps;
 
-  constructor(fluent, steps) {
-    this.#fluent = fluent;
+  constructor(steps) {
     this.#steps = steps;
   }
 
@@ -168,7 +174,7 @@ class Chain {
       throw fail(ErrorCodes.BadRequest, `${name}: options and callback belong to value() in a chain.`);
     }
     step.before = this.#steps;
-    return new Chain(this.#fluent, step);
+    return new Chain(step);
   }
 
   filter(...values) { return this.#then('filter', values); }
@@ -178,24 +184,16 @@ class Chain {
   sortBy(...values) { return this.#then('sortBy', values); }
   sortByDescending(...values) { return this.#then('sortByDescending', values); }
   unwind(...values) { return this.#then('unwind', values); }
-  value(options, callback) { return execute(this.#fluent, this.#steps, options, callback); }
+  value(options, callback) { return execute(this.#steps, options, callback); }
 }
 
-// Adds the methods to a collection. `fluent` has the collection, and the response if there is one.
-function addFluent(collection, fluent) {
-  const alone = (name) => (...values) => {
-    // A second function is the callback, not a second selector.
-    const own = name === 'unwind' && values.length === 2 ? [values[0]] : values;
-    const step = apply(STEPS[name], undefined, own);
-    step.before = null;
-    return execute(fluent, step, values[step.count], values[step.count + 1]);
-  };
-  collection.chain = () => new Chain(fluent, null);
-  collection.filter = alone('filter');
-  collection.map = alone('map');
-  collection.pluck = alone('pluck');
-  collection.flatten = alone('flatten');
-  collection.sortBy = alone('sortBy');
-  collection.sortByDescending = alone('sortByDescending');
-  collection.unwind = alone('unwind');
-}
+// Starts a chain, or executes a single step.
+return (name, values) => {
+  if (name === 'chain') return new Chain(null);
+  // A second function is the callback, not a second selector.
+  const own = name === 'unwind' && values.length === 2 ? [values[0]] : values;
+  const step = apply(STEPS[name], undefined, own);
+  step.before = null;
+  return execute(step, values[step.count], values[step.count + 1]);
+};
+})

@@ -37,7 +37,9 @@ pub(crate) fn encode(argument: Option<ValueRef<'_>>, out: &mut Vec<u8>) {
     match value.kind() {
         Kind::Null => out.push(NULL),
         Kind::Bool => out.push(if value.as_bool() == Some(true) { TRUE } else { FALSE }),
-        Kind::Int32 | Kind::Int64 | Kind::Double => match value.as_i64().map(i32::try_from) {
+        // A double stays one: the sign of zero matters.
+        Kind::Double => put_double(out, value.as_f64().unwrap_or(f64::NAN)),
+        Kind::Int32 | Kind::Int64 => match value.as_i64().map(i32::try_from) {
             Some(Ok(integer)) => put_integer(out, integer),
             Some(Err(_)) | None => put_double(out, value.as_f64().unwrap_or(f64::NAN)),
         },

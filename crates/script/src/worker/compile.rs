@@ -28,8 +28,22 @@ pub(super) fn compile<'js>(ctx: &Ctx<'js>, name: &str, source: &str) -> Result<F
         Ok(script) => return Ok(script),
         Err(failure) => failure,
     };
-    let Some(function) = first_declared(source) else { return Err(first) };
+    let Some(function) = first_declared(source) else { return Err(within(first, source)) };
     evaluate(ctx, name, format!("{DECLARATIONS}{source}\n;return {function}}})"))
+        .map_err(|failure| within(failure, source))
+}
+
+/// Moves the place of a failure in the added text to the end of the script.
+fn within(mut failure: Failure, source: &str) -> Failure {
+    let lines = source.trim_end().lines();
+    let (count, last) = lines.fold((0, ""), |(count, _), line| (count + 1, line));
+    if let Failure::Syntax(fault) = &mut failure
+        && fault.line > count
+    {
+        fault.line = count.max(1);
+        fault.column = u32::try_from(last.chars().count() + 1).unwrap_or(u32::MAX);
+    }
+    failure
 }
 
 /// Calls what [`compile`] has returned, which evaluates the text of the script but not its function.

@@ -39,7 +39,7 @@ pub(super) fn evaluate(
         for _ in 0..batch.count {
             let index = usize::from(fields.u16().map_err(malformed)?);
             let function = functions.get(index).ok_or(Malformed).map_err(malformed)?;
-            let call = Caller { realm, ctx: &ctx, memory_bytes: allowance.memory_bytes };
+            let call = Caller { realm, ctx: &ctx };
             call.call(function, &mut fields, &mut results)
                 .map_err(|failure| named(failure, &batch.functions[index].name))?;
         }
@@ -61,7 +61,6 @@ pub(super) fn check(realm: &Realm, allowance: Allowance, source: &str) -> Result
 struct Caller<'a, 'js> {
     realm: &'a Realm,
     ctx: &'a Ctx<'js>,
-    memory_bytes: u64,
 }
 
 impl<'js> Caller<'_, 'js> {
@@ -132,7 +131,6 @@ impl<'js> Caller<'_, 'js> {
     }
 
     fn failure(&self, error: rquickjs::Error) -> Failure {
-        outcome::make_room(self.realm, self.memory_bytes);
         outcome::failure(self.realm, self.ctx, error)
     }
 }

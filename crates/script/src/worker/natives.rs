@@ -1,9 +1,11 @@
 //! The native functions of the prelude.
 
+use super::realm::PRELUDE_NAME;
 use super::state::{State, size_bytes};
 use crate::limits::{OPERATION_BYTES_MAX, RESPONSE_BYTES_MAX};
 use crate::{DocumentLink, IndexAction, Links, Operation, PageOptions};
 use bytes::Bytes;
+use rquickjs::context::EvalOptions;
 use rquickjs::{Ctx, FromJs, Function, Object, Value};
 use std::rc::Rc;
 
@@ -12,6 +14,10 @@ const NOT_ACCEPTED: i32 = 0;
 const ACCEPTED: i32 = 1;
 const FOREIGN: i32 = 2;
 const TOO_LARGE: i32 = 3;
+
+/// The parts of the prelude that are compiled when a script first needs them.
+const PARTS: [(&str, &str); 2] =
+    [("fluent", include_str!("../prelude/fluent.js")), ("text", include_str!("../prelude/text.js"))];
 
 /// The object that the prelude gets.
 pub(super) fn object<'js>(ctx: &Ctx<'js>, state: &Rc<State>) -> rquickjs::Result<Object<'js>> {
@@ -27,11 +33,20 @@ pub(super) fn object<'js>(ctx: &Ctx<'js>, state: &Rc<State>) -> rquickjs::Result
     let shared = Rc::clone(state);
     natives.set("log", Function::new(ctx.clone(), move |line: Text| shared.log(&line.0))?)?;
     natives.set("byteLength", Function::new(ctx.clone(), |text: Text| text.0.len())?)?;
+    natives.set("load", Function::new(ctx.clone(), load)?)?;
     natives.set("bodyMax", RESPONSE_BYTES_MAX)?;
     let shared = Rc::clone(state);
     let enqueue = move |operation: Object<'js>| enqueue(&shared, &operation);
     natives.set("enqueue", Function::new(ctx.clone(), enqueue)?)?;
     Ok(natives)
+}
+
+/// Compiles a part of the prelude to a function.
+fn load<'js>(ctx: Ctx<'js>, name: String) -> rquickjs::Result<Function<'js>> {
+    let part = PARTS.iter().find(|(part, _)| *part == name).map(|(_, text)| *text);
+    let mut options = EvalOptions::default();
+    options.filename = Some(PRELUDE_NAME.to_owned());
+    ctx.eval_with_options(part.unwrap_or_default(), options)
 }
 
 /// Text of a script. Halves of surrogate pairs, which have no UTF-8 form, are replaced.

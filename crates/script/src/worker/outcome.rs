@@ -8,9 +8,6 @@ use crate::{ResultFault, Thrown};
 use rquickjs::{Array, Ctx, Value};
 use value::JSON_DEPTH_MAX;
 
-/// Memory in addition to the limit of the script, for describing its error.
-const DESCRIPTION_BYTES: usize = 4 << 20;
-
 /// Most bytes of the text, and of the stack, of an error.
 const ERROR_BYTES_MAX: usize = 64 << 10;
 
@@ -44,9 +41,10 @@ pub(super) fn thrown<'js>(realm: &Realm, ctx: &Ctx<'js>, error: Value<'js>) -> F
     match describe(realm, ctx, error) {
         Ok(thrown) => Failure::Thrown(thrown),
         Err(_) if realm.state.is_late() => Failure::TimeExceeded,
+        // The prelude catches what the script throws meanwhile, so there was no memory to describe the error.
         Err(_) => {
-            let text = "unknown error".to_owned();
-            Failure::Thrown(Thrown { message: text.clone(), text, ..Thrown::default() })
+            ctx.catch();
+            Failure::MemoryExceeded
         }
     }
 }
@@ -76,11 +74,6 @@ fn describe<'js>(realm: &Realm, ctx: &Ctx<'js>, error: Value<'js>) -> rquickjs::
         }),
         stack: script_frames(&text(3)?),
     })
-}
-
-/// Gives the engine memory to describe why there is none left.
-pub(super) fn make_room(realm: &Realm, memory_bytes: u64) {
-    realm.limit_memory(memory_bytes.saturating_add(DESCRIPTION_BYTES as u64));
 }
 
 /// The frames of the script itself, with the columns of its text.

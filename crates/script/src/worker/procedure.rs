@@ -24,7 +24,7 @@ pub(super) fn run(
     state.links.replace(call.links.clone());
     state.logs.set(call.logs);
     realm.limit_memory(allowance.memory_bytes);
-    let running = Running { realm: &realm, memory_bytes: allowance.memory_bytes };
+    let running = Running { realm: &realm };
     running.begin(call)?;
     running.run_jobs()?;
     loop {
@@ -56,7 +56,6 @@ fn receive_replies(pipe: &mut Pipe, count: usize) -> Result<Replies, Over> {
 /// A script in the middle of its call.
 struct Running<'a> {
     realm: &'a Realm,
-    memory_bytes: u64,
 }
 
 impl Running<'_> {
@@ -146,7 +145,6 @@ impl Running<'_> {
     }
 
     fn failure(&self, ctx: &Ctx<'_>, error: rquickjs::Error) -> Failure {
-        outcome::make_room(self.realm, self.memory_bytes);
         outcome::failure(self.realm, ctx, error)
     }
 }
@@ -189,12 +187,19 @@ fn parsed<'js>(ctx: &Ctx<'js>, text: Option<&Bytes>) -> rquickjs::Result<Value<'
     }
 }
 
+/// The options that a callback gets.
 fn outcome_object<'js>(ctx: &Ctx<'js>, outcome: &Outcome) -> rquickjs::Result<Object<'js>> {
     let object = Object::new(ctx.clone())?;
-    object.set("notModified", outcome.is_not_modified)?;
-    object.set("continuation", outcome.continuation.as_deref())?;
-    object.set("currentSize", outcome.container_size.map(|size| size.current_mb))?;
-    object.set("maxSize", outcome.container_size.map(|size| size.max_mb))?;
+    if outcome.is_not_modified {
+        object.set("notModified", true)?;
+    }
+    if let Some(continuation) = &outcome.continuation {
+        object.set("continuation", continuation.as_str())?;
+    }
+    if let Some(size) = outcome.container_size {
+        object.set("currentCollectionSizeInMB", size.current_mb)?;
+        object.set("maxCollectionSizeInMB", size.max_mb)?;
+    }
     Ok(object)
 }
 
