@@ -56,7 +56,8 @@ pub(crate) fn script_call(
 ) -> script::Call {
     let (clock, seed) = call.engine.script_chance();
     script::Call {
-        name: script.id().to_owned(),
+        // As the service names the file in stack traces.
+        name: format!("{}.js", script.id()),
         source: script.definition().source(),
         role,
         links: Links {

@@ -51,10 +51,10 @@ impl Engine {
             let found = self.script_named(container, ScriptKind::UserDefinedFunction, &name);
             let found = found.ok_or_else(|| refused(&name, UserFunctionFault::NotFound))?;
             let position = u16::try_from(functions.len()).unwrap_or(u16::MAX);
-            functions.push(Function { name: name.clone(), source: found.definition().source() });
+            functions.push(Function { name: format!("{name}.js"), source: found.definition().source() });
             positions.insert(name, position);
         }
-        let first = || functions.first().map_or("", |function| &function.name);
+        let first = || positions.keys().next().map_or("", String::as_str);
         let workers = self.workers().ok_or_else(|| refused(first(), UserFunctionFault::NotExecuted))?;
         Ok(Arc::new(ContainerFunctions {
             workers: workers.clone(),
