@@ -1,8 +1,9 @@
 //! The user-defined functions of a container, as queries call them.
 
-use super::worker_fault;
+use super::{outcome_name, worker_fault};
 use crate::catalog::Container;
 use crate::engine::Engine;
+use crate::metrics::EngineMetrics;
 use eval::{UserCall, UserCallResult, UserFunctionFault};
 use exec::{NoUserFunctions, PendingCalls, Program, UserFunctions};
 use model::{Ambient, EvaluationFault, Fault, QueryFault, ScriptKind};
@@ -27,6 +28,7 @@ struct ContainerFunctions {
     functions: Vec<Function>,
     positions: HashMap<String, u16>,
     ambient: Arc<dyn Ambient>,
+    metrics: EngineMetrics,
     turn: Turn,
     batch_calls: AtomicUsize,
 }
@@ -61,6 +63,7 @@ impl Engine {
             functions,
             positions,
             ambient: Arc::clone(&self.ambient),
+            metrics: self.metrics.clone(),
             turn,
             batch_calls: AtomicUsize::new(BATCH_CALLS_FIRST),
         }))
@@ -109,7 +112,10 @@ impl ContainerFunctions {
             let position = self.positions.get(&call.function).copied().unwrap_or(u16::MAX);
             batch.push(position, call.arguments.iter().map(|argument| argument.as_ref().map(Value::as_ref)));
         }
-        match self.workers.evaluate(&batch, self.turn).await {
+        let begun = Instant::now();
+        let result = self.workers.evaluate(&batch, self.turn).await;
+        self.metrics.script_time("functions", outcome_name(&result.as_ref()), begun.elapsed());
+        match result {
             Ok(values) => Ok(Ok(values)),
             Err(fault) => match worker_fault(fault) {
                 Ok(fault) => Err(fault),
