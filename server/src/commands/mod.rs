@@ -2,8 +2,10 @@
 
 mod config;
 mod keys;
+mod local_server;
 mod partitions;
 mod repair;
+mod script;
 mod start;
 mod verify;
 
@@ -13,6 +15,9 @@ use crate::mode::Mode;
 use crate::settings;
 use clap::Command;
 use std::ffi::OsString;
+
+/// The command by which the server starts its worker processes; it is not for users, so the help does not show it.
+pub(crate) const SCRIPT_WORKER: &str = "script-worker";
 
 /// Runs the command given by `arguments`; the default is `dev`.
 pub(crate) fn run(
@@ -28,6 +33,7 @@ pub(crate) fn run(
         },
         Some(("keys", keys)) => keys::run(keys, environment),
         Some(("partitions", partitions)) => partitions::run(partitions, environment),
+        Some(("script", script)) => script::run(script, environment),
         Some(("verify", verify)) => verify::run(verify, environment),
         Some(("repair", repair)) => repair::run(repair, environment),
         Some(("serve", serve)) => start::run(Mode::Serve, serve, environment),
@@ -66,6 +72,7 @@ fn command() -> Command {
         settings::with_arguments(serve),
         keys::command(),
         partitions::command(),
+        script::command(),
         verify::command(),
         repair::command(),
         config,
