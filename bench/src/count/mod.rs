@@ -184,6 +184,7 @@ impl Case {
             Work::Create { .. }
             | Work::Overwrite { .. }
             | Work::Batch { .. }
+            | Work::Execute { .. }
             | Work::Replace { .. }
             | Work::Delete { .. } => true,
             Work::Read { .. } | Work::ReadOne { .. } | Work::Query { .. } | Work::QueryOne { .. } => false,
