@@ -105,20 +105,25 @@ impl Engine {
     }
 
     /// Runs a transaction and commits it. If others have changed the logical partition meanwhile, all of it is run
-    /// again, at last under a lock for which it waits for [`LOCK_WAIT_MAX`]. If `run` fails, it is rolled back.
-    pub async fn transact<T, E: From<Fault>>(
+    /// again, at last under a lock for which it waits for [`LOCK_WAIT_MAX`]. `run` returns the transaction with its
+    /// result; if it fails, the transaction is rolled back.
+    pub async fn transact<T, E, F>(
         self: &Arc<Engine>,
         pass: &TransactionPass<'_>,
         options: &TransactionOptions,
-        mut run: impl AsyncFnMut(&mut Transaction) -> Result<T, E>,
-    ) -> Result<(T, TransactionReceipt), E> {
+        mut run: impl FnMut(Transaction) -> F,
+    ) -> Result<(T, TransactionReceipt), E>
+    where
+        E: From<Fault>,
+        F: Future<Output = (Transaction, Result<T, E>)>,
+    {
         for count in 0..RUNS_UNLOCKED_MAX + RUNS_LOCKED_MAX {
             let is_locked = count >= RUNS_UNLOCKED_MAX;
-            let mut transaction = self.begin_with(pass, options, is_locked).await?;
-            match run(&mut transaction).await {
-                Err(_) if transaction.is_stale => {}
-                Err(failure) => return Err(failure),
-                Ok(result) => match transaction.commit().await {
+            let transaction = self.begin_with(pass, options, is_locked).await?;
+            match run(transaction).await {
+                (transaction, Err(_)) if transaction.is_stale => {}
+                (_, Err(failure)) => return Err(failure),
+                (transaction, Ok(result)) => match transaction.commit().await {
                     Ok(receipt) => return Ok((result, receipt)),
                     Err(Fault::Conflict(ConflictFault::ConcurrentChange)) => {}
                     Err(fault) => return Err(fault.into()),
