@@ -105,31 +105,32 @@ impl Engine {
     }
 
     /// Runs a transaction and commits it. If others have changed the logical partition meanwhile, all of it is run
-    /// again, at last under a lock for which it waits for [`LOCK_WAIT_MAX`]. If `run` fails, it is rolled back.
-    pub async fn transact<T, E: From<Fault>>(
+    /// again, at last under a lock for which it waits for [`LOCK_WAIT_MAX`]. `run` returns the transaction with its
+    /// result; if it fails, the transaction is rolled back.
+    pub async fn transact<T, E, F>(
         self: &Arc<Engine>,
         pass: &TransactionPass<'_>,
         options: &TransactionOptions,
-        mut run: impl AsyncFnMut(&mut Transaction) -> Result<T, E>,
-    ) -> Result<(T, TransactionReceipt), E> {
-        let mut runs = self.runs(pass, options);
-        loop {
-            let mut transaction = runs.begin().await?;
-            let result = run(&mut transaction).await;
-            if let Some(committed) = runs.end(transaction, result).await? {
-                return Ok(committed);
+        mut run: impl FnMut(Transaction) -> F,
+    ) -> Result<(T, TransactionReceipt), E>
+    where
+        E: From<Fault>,
+        F: Future<Output = (Transaction, Result<T, E>)>,
+    {
+        for count in 0..RUNS_UNLOCKED_MAX + RUNS_LOCKED_MAX {
+            let is_locked = count >= RUNS_UNLOCKED_MAX;
+            let transaction = self.begin_with(pass, options, is_locked).await?;
+            match run(transaction).await {
+                (transaction, Err(_)) if transaction.is_stale => {}
+                (_, Err(failure)) => return Err(failure),
+                (transaction, Ok(result)) => match transaction.commit().await {
+                    Ok(receipt) => return Ok((result, receipt)),
+                    Err(Fault::Conflict(ConflictFault::ConcurrentChange)) => {}
+                    Err(fault) => return Err(fault.into()),
+                },
             }
         }
-    }
-
-    /// The same as steps of a loop, for callers whose futures must be `Send`: the compiler cannot prove that of a closure
-    /// with borrowed arguments.
-    pub fn runs<'a>(
-        self: &'a Arc<Engine>,
-        pass: &'a TransactionPass<'a>,
-        options: &'a TransactionOptions,
-    ) -> TransactionRuns<'a> {
-        TransactionRuns { engine: self, pass, options, begun: 0 }
+        Err(Fault::from(ConflictFault::ConcurrentChange).into())
     }
 
     async fn begin_with(
@@ -165,42 +166,6 @@ impl Engine {
                 }
             }
         }
-    }
-}
-
-/// A transaction that is run until it is committed.
-pub struct TransactionRuns<'a> {
-    engine: &'a Arc<Engine>,
-    pass: &'a TransactionPass<'a>,
-    options: &'a TransactionOptions,
-    begun: usize,
-}
-
-impl TransactionRuns<'_> {
-    /// Begins the next run.
-    pub async fn begin(&mut self) -> Result<Transaction, Fault> {
-        let is_locked = self.begun >= RUNS_UNLOCKED_MAX;
-        self.begun += 1;
-        self.engine.begin_with(self.pass, self.options, is_locked).await
-    }
-
-    /// Ends a run with its result: commits it, or rolls it back if it has failed. `None` if it must be run again.
-    pub async fn end<T, E: From<Fault>>(
-        &mut self,
-        transaction: Transaction,
-        result: Result<T, E>,
-    ) -> Result<Option<(T, TransactionReceipt)>, E> {
-        let fault = match result {
-            Err(_) if transaction.is_stale => ConflictFault::ConcurrentChange.into(),
-            Err(failure) => return Err(failure),
-            Ok(result) => match transaction.commit().await {
-                Ok(receipt) => return Ok(Some((result, receipt))),
-                Err(fault) => fault,
-            },
-        };
-        let is_repeated = matches!(fault, Fault::Conflict(ConflictFault::ConcurrentChange))
-            && self.begun < RUNS_UNLOCKED_MAX + RUNS_LOCKED_MAX;
-        if is_repeated { Ok(None) } else { Err(fault.into()) }
     }
 }
 

@@ -57,7 +57,10 @@ impl Draft {
     ) -> Draft {
         // One time decides what has expired, for single reads and for queries.
         let base = base.at_seconds(begun.seconds());
-        let head = Head::of_draft(base.lsn, base.time, base.counts);
+        // As in the writer: a partition that was written under a wrong clock returns to the right one.
+        let is_ahead = base.time.seconds() > begun.seconds();
+        let time = if is_ahead { Ticks::from_seconds(begun.seconds()) } else { base.time };
+        let head = Head::of_draft(base.lsn, time, base.counts);
         Draft {
             state: WriterState::new(base.view.base().clone(), head),
             base,

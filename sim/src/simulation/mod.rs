@@ -18,8 +18,8 @@ use crate::hooks::Hooks;
 use crate::identity::Identities;
 use crate::naive::{DefaultTtl, Logical, Precondition, Rules, Selector, Step, Version};
 use crate::scenario::{
-    KEYS, LANES_MAX, PreconditionTemplate, Request, RequestKind, Scenario, StepKind, StepTemplate, Trouble,
-    Wave, id_text,
+    KEYS, LANES_MAX, PreconditionTemplate, Request, RequestKind, Scenario, StepKind, StepTemplate,
+    TransactionTemplate, Trouble, Wave, id_text,
 };
 use crate::trace::{shown, title};
 use crate::world::{CheckFailure, World};
@@ -313,6 +313,13 @@ impl<'a> Simulation<'a> {
             RequestKind::Batch { key, templates } => {
                 let steps = templates.iter().map(|template| self.step(*key, template));
                 PreparedKind::Batch(*key, steps.collect())
+            }
+            RequestKind::Transaction { key, templates, turns } => {
+                let steps = templates.iter().map(|template| match template {
+                    TransactionTemplate::Step(template) => self.step(*key, template),
+                    TransactionTemplate::List { by_query } => Step::List { by_query: *by_query },
+                });
+                PreparedKind::Transaction { key: *key, steps: steps.collect(), turns: *turns }
             }
             RequestKind::Bulk(parts) => {
                 let part = |(key, template): &(usize, StepTemplate)| (*key, self.step(*key, template));

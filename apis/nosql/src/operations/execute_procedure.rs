@@ -26,16 +26,16 @@ pub(super) async fn perform(call: &Call<'_>, path: ScriptPath<'_>) -> Result<Rep
     let logs = headers::flag(call.headers(), &names::ENABLE_SCRIPT_LOGGING)?;
     let options = scripts::transaction_options(call, 1, headers::session(call.headers())?);
     let pass = pass.transaction(key);
-    let mut runs = call.engine.runs(&pass, &options);
-    let (finished, receipt) = loop {
-        let mut transaction = runs.begin().await?;
+    let run = |mut transaction| {
         let role = Role::Procedure { parameters: parameters.clone() };
         let script = scripts::script_call(call, &container, &procedure, role, logs);
-        let run = call.engine.run_script(&script, &mut ScriptHost::new(&mut transaction, call.texts)).await;
-        if let Some(committed) = runs.end(transaction, run.map_err(NosqlFault::from)).await? {
-            break committed;
+        async move {
+            let mut host = ScriptHost::new(&mut transaction, call.texts);
+            let run = call.engine.run_script(&script, &mut host).await;
+            (transaction, run.map_err(NosqlFault::from))
         }
     };
+    let (finished, receipt) = call.engine.transact(&pass, &options, run).await?;
     let charge = receipt.charge.max(Charge::MINIMUM);
     let mut reply = match finished.body {
         Some(body) => Reply::json(StatusCode::OK, charge, body.to_vec()),

@@ -23,14 +23,15 @@ pub(super) async fn perform(
     let (pass, operation) = pass.transaction();
     let options = scripts::transaction_options(call, triggers.count(), Vec::new());
     let write = TriggeredWrite { call, container, triggers, logs };
-    let mut runs = call.engine.runs(&pass, &options);
-    let ((mut outcome, log), receipt) = loop {
-        let mut transaction = runs.begin().await?;
-        let run = write.run(&mut transaction, operation.clone()).await;
-        if let Some(committed) = runs.end(transaction, run).await? {
-            break committed;
+    let write = &write;
+    let run = |mut transaction| {
+        let operation = operation.clone();
+        async move {
+            let run = write.run(&mut transaction, operation).await;
+            (transaction, run)
         }
     };
+    let ((mut outcome, log), receipt) = call.engine.transact(&pass, &options, run).await?;
     if let (Outcome::Created(stored) | Outcome::Replaced(stored), Some(lsn)) = (&mut outcome, receipt.lsn) {
         stored.lsn = lsn;
     }

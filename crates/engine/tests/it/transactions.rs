@@ -129,15 +129,15 @@ async fn a_transaction_that_is_dropped_or_fails_leaves_nothing() {
     let mut transaction = harness.engine.begin(&pass(&harness, &container), &options()).await.unwrap();
     transaction.execute(create(r#"{"id":"2","pk":"a"}"#)).await.unwrap();
     drop(transaction);
-    let failed: Result<((), _), Fault> = harness
-        .engine
-        .transact(&pass(&harness, &container), &options(), async |transaction| {
-            transaction.execute(create(r#"{"id":"3","pk":"a"}"#)).await?;
-            transaction.execute(create(r#"{"id":"4","pk":"a"}"#)).await?;
-            transaction.execute(create(r#"{"id":"1","pk":"a"}"#)).await?;
-            Ok(())
-        })
-        .await;
+    let run = |mut transaction: Transaction| async {
+        let mut result = Ok(());
+        for id in ["3", "4", "1"] {
+            let created = transaction.execute(create(&format!(r#"{{"id":"{id}","pk":"a"}}"#))).await;
+            result = result.and(created.map(drop));
+        }
+        (transaction, result)
+    };
+    let failed = harness.engine.transact(&pass(&harness, &container), &options(), run).await;
     assert_eq!(failed.unwrap_err(), ConflictFault::Id.into());
     for id in ["2", "3", "4"] {
         assert!(harness.read(&container, r#"["a"]"#, id).await.is_err());
@@ -152,11 +152,11 @@ async fn a_transaction_ends_once_in_the_change_feed() {
     let harness = Harness::new().await;
     let container = harness.container(|_| {}, 400).await;
     let pass = pass(&harness, &container);
-    let run = async |transaction: &mut Transaction| {
+    let run = |mut transaction: Transaction| async {
         for id in 0..5 {
-            transaction.execute(create(&format!(r#"{{"id":"{id}","pk":"a"}}"#))).await?;
+            transaction.execute(create(&format!(r#"{{"id":"{id}","pk":"a"}}"#))).await.unwrap();
         }
-        Ok::<_, Fault>(())
+        (transaction, Ok::<_, Fault>(()))
     };
     let ((), receipt) = harness.engine.transact(&pass, &options(), run).await.unwrap();
     let feed = harness.engine.access().read_changes(&harness.principal, &container, Scope::Container);
@@ -185,7 +185,10 @@ async fn concurrent_transactions_lose_no_update() {
                 let mut done = 0;
                 for _ in 0..20 {
                     let pass = pass(&harness, &container);
-                    let run = async |transaction: &mut Transaction| increment(transaction).await;
+                    let run = |mut transaction| async {
+                        let result = increment(&mut transaction).await;
+                        (transaction, result)
+                    };
                     match harness.engine.transact(&pass, &options(), run).await {
                         Ok(_) => done += 1,
                         Err(Fault::Conflict(
@@ -217,16 +220,16 @@ async fn a_transaction_that_is_overtaken_is_run_again_and_then_locks() {
     let runs = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&runs);
     let pass = pass(&harness, &container);
-    let run = async |transaction: &mut Transaction| {
+    let run = |mut transaction| async {
         let run = counted.fetch_add(1, Ordering::SeqCst);
-        increment(transaction).await?;
+        increment(&mut transaction).await.unwrap();
         let (harness, container) = (Arc::clone(&harness), Arc::clone(&container));
         let other = tokio::spawn(async move {
             harness.create(&container, &format!(r#"{{"id":"{run}","pk":"a"}}"#)).await
         });
         pass_turns().await;
         assert_eq!(other.is_finished(), run < 3, "others wait under a lock only");
-        Ok::<_, Fault>(other)
+        (transaction, Ok::<_, Fault>(other))
     };
     let (other, _) = harness.engine.transact(&pass, &options(), run).await.unwrap();
     other.await.unwrap().unwrap();
@@ -285,17 +288,16 @@ async fn a_split_is_a_conflict() {
     }
     harness.create(&container, r#"{"id":"counter","pk":"a","n":0}"#).await.unwrap();
     let runs = AtomicUsize::new(0);
-    let run = async |transaction: &mut Transaction| {
-        increment(transaction).await?;
+    let run = |mut transaction| async {
+        increment(&mut transaction).await.unwrap();
         if runs.fetch_add(1, Ordering::SeqCst) == 0 {
-            let pass = harness.engine.access().change_catalog(&harness.principal, &*container)?;
-            let ordinal = model::PartitionOrdinal(0);
-            harness.engine.split_partition(&pass, ordinal, SplitAt::Middle).await?;
+            let (pass, ordinal) = (harness.admin(&*container), model::PartitionOrdinal(0));
+            harness.engine.split_partition(&pass, ordinal, SplitAt::Middle).await.unwrap();
             // The parent's state can still be read.
-            seen(transaction, "counter").await;
-            rows(transaction, "SELECT * FROM c", 10).await;
+            seen(&mut transaction, "counter").await;
+            assert_eq!(rows(&mut transaction, "SELECT VALUE c.n FROM c", 10).await, ["1"]);
         }
-        Ok::<_, Fault>(())
+        (transaction, Ok::<_, Fault>(()))
     };
     let pass = pass(&harness, &container);
     let ((), receipt) = harness.engine.transact(&pass, &options(), run).await.unwrap();
@@ -366,11 +368,11 @@ async fn a_dropped_container_is_not_written() {
     let harness = Harness::new().await;
     let container = harness.container(|_| {}, 400).await;
     let runs = AtomicUsize::new(0);
-    let run = async |transaction: &mut Transaction| {
+    let run = |mut transaction: Transaction| async {
         runs.fetch_add(1, Ordering::SeqCst);
-        transaction.execute(create(r#"{"id":"1","pk":"a"}"#)).await?;
-        harness.drop_container(&container).await?;
-        Ok::<_, Fault>(())
+        transaction.execute(create(r#"{"id":"1","pk":"a"}"#)).await.unwrap();
+        harness.drop_container(&container).await.unwrap();
+        (transaction, Ok::<_, Fault>(()))
     };
     let refused = harness.engine.transact(&pass(&harness, &container), &options(), run).await;
     assert_eq!(refused.unwrap_err(), MissingFault::Owner.into());
