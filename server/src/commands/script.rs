@@ -13,7 +13,7 @@ use engine::script::{Limits, ScriptFault, WorkerProgram, Workers};
 use model::Ambient;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::{Value as Json, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 /// What other JavaScript environments have and scripts do not.
@@ -32,6 +32,9 @@ const ABSENT: [&str; 13] = [
     "SharedArrayBuffer",
     "Atomics",
 ];
+
+/// The program of this process, where the system has a name for it.
+const THIS_PROGRAM: &str = if cfg!(target_os = "linux") { "/proc/self/exe" } else { "" };
 
 /// The commands without the settings.
 pub(super) fn command() -> Command {
@@ -170,13 +173,21 @@ impl SignedServer<'_> {
     }
 }
 
+/// This program as a worker process, also if its file was replaced since it was started.
+pub(super) fn worker_program() -> std::io::Result<WorkerProgram> {
+    let path = match THIS_PROGRAM {
+        "" => std::env::current_exe()?,
+        path => PathBuf::from(path),
+    };
+    Ok(WorkerProgram { path, arguments: vec![SCRIPT_WORKER.to_owned()] })
+}
+
 /// Checks a script as the server does when it is stored, in a worker process of this program.
 #[allow(clippy::print_stdout)] // what the command is for
 fn check(matches: &ArgMatches) -> Result<(), Failure> {
     let source = read_script(matches)?;
     let failed = |error: std::io::Error| Failure::Failed(format!("cannot start a script worker: {error}"));
-    let path = std::env::current_exe().map_err(failed)?;
-    let program = WorkerProgram { path, arguments: vec![SCRIPT_WORKER.to_owned()] };
+    let program = worker_program().map_err(failed)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let checked =
         runtime.block_on(async { Workers::new(program, Limits::for_cores(1)).check(&source).await });
