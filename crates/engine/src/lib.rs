@@ -69,5 +69,5 @@ pub use request_memory::{
 pub use resource_query::ResourceQuery;
 pub use router::RefusedStep;
 pub use split::{Children, PartitionState, PartitionStatus, SplitAt};
-pub use transaction::{Transaction, TransactionOptions, TransactionReceipt};
+pub use transaction::{LockWhen, Transaction, TransactionOptions, TransactionReceipt};
 pub use verify::{StoredContainer, Verification, VerifiedContainer, stored_containers, verify};
