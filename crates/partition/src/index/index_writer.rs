@@ -7,6 +7,7 @@
 
 mod install;
 mod job_state;
+mod separation;
 
 pub(crate) use self::install::InstallBatch;
 use self::install::manifest;
@@ -29,18 +30,12 @@ use crate::metrics::PartitionMetrics;
 use kv::{Batch, Store};
 use model::{DocumentNumber, Fault, Lsn};
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use tokio::sync::Notify;
 use tokio::task::JoinError;
 
 /// The writer waits for a running flush when memory holds the documents of more flushes than this.
 const BACKLOG_MAX: usize = 4;
-/// The same unit: with this many in memory, a slow merge becomes a prompt one.
-const SLOW_BACKLOG_MAX: usize = 2;
-
-/// Runs of ancestors that are rewritten together.
-const FOREIGN_RUNS_MAX: usize = 8;
 
 /// After a failed job the next one waits for this fraction of a flush.
 const RETRY_PART: usize = 8;
@@ -173,12 +168,6 @@ impl IndexWriter {
     /// The stored manifest, if there is one.
     pub(crate) fn saved_manifest(&self) -> Option<Manifest> {
         self.lsn_saved.map(|lsn| manifest(self, lsn, &self.runs))
-    }
-
-    /// Rewrites runs of ancestors, as soon as no other job is due, until there are none.
-    pub(crate) fn separate(&mut self) {
-        self.separates = true;
-        self.begin_job();
     }
 
     pub(crate) fn rules(&self) -> &Arc<Rules> {
@@ -350,26 +339,6 @@ impl IndexWriter {
         self.job_state = JobState::Busy(run_merge_job(self.environment.clone(), inputs, self.lsn, pace));
     }
 
-    /// A slow merge must not hold up a flush that others wait for, or that memory needs.
-    fn hurry_slow_merge(&self) {
-        let Some(Job { pace: MergePace::Slow { hurries }, .. }) = self.job_state.job() else { return };
-        let memory = &self.environment.memory;
-        let most = memory.options().flush_documents.saturating_mul(SLOW_BACKLOG_MAX);
-        if self.flush_wanted || memory.is_tight() || self.documents_in_memory() >= most {
-            hurries.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// Runs that an ancestor has written, with documents of other partitions.
-    fn foreign_runs(&self) -> Option<Vec<RunPiece>> {
-        self.lsn_saved.filter(|_| self.separates)?;
-        let foreign: Vec<RunPiece> =
-            self.runs.iter().filter(|piece| self.own_run(piece).is_none()).cloned().collect();
-        let live: u64 = foreign.iter().map(|piece| piece.live_count()).sum();
-        let count = if live < u64::from(u32::MAX) { FOREIGN_RUNS_MAX } else { 1 };
-        (!foreign.is_empty()).then(|| foreign.into_iter().take(count).collect())
-    }
-
     /// Starts to flush what is in memory, however little.
     pub(crate) async fn flush(&mut self) {
         self.flush_wanted = true;
@@ -402,7 +371,7 @@ impl IndexWriter {
     pub(crate) fn is_overfull(&self) -> bool {
         let most = self.environment.memory.options().flush_documents.saturating_mul(BACKLOG_MAX);
         let job = self.job_state.job();
-        let is_flushing = job.is_some_and(|job| matches!(job.inputs, Inputs::Flushed(_)));
+        let is_flushing = matches!(job, Some(Job { inputs: Inputs::Flushed(_), .. }));
         job.is_some() && self.documents_in_memory() >= most
             || is_flushing && self.environment.memory.is_tight()
     }
