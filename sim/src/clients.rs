@@ -8,8 +8,8 @@ use crate::queries::lowered;
 use crate::scenario::Scope;
 use crate::world::{CheckFailure, partition_key};
 use engine::{
-    AfterRefusal, Container, Continuation, DocumentAddress, Engine, FeedPage, FeedRequest, Keyed, Principal,
-    QueryRequest, QueryRow, ReadOptions, Transaction, TransactionOptions,
+    AfterRefusal, Container, Continuation, DocumentAddress, Engine, FeedPage, FeedRequest, Keyed, LockWhen,
+    Principal, QueryRequest, QueryRow, ReadOptions, Transaction, TransactionOptions,
 };
 use model::{DocumentNumber, Fault, PartitionKey, PartitionOrdinal};
 use plan::{Condition, DocumentOperation, Item, Mutation, Outcome, Rename, Returned, StoredDocument, Target};
@@ -94,8 +94,21 @@ pub enum PreparedKind {
     Single(usize, Step),
     Batch(usize, Vec<Step>),
     Bulk(Vec<(usize, Step)>),
-    Transaction { key: usize, steps: Vec<Step>, turns: u64 },
+    Transaction(PreparedTransaction),
     Page { scope: Scope, items_max: usize },
+}
+
+/// An interactive transaction.
+#[derive(Clone, Debug)]
+pub struct PreparedTransaction {
+    /// Index of the partition key.
+    pub key: usize,
+    /// The steps.
+    pub steps: Vec<Step>,
+    /// Scheduler turns after each step.
+    pub turns: u64,
+    /// Whether it locks its partition key at the beginning.
+    pub is_locked: bool,
 }
 
 /// The open feed of a lane.
@@ -185,9 +198,7 @@ impl Clients {
                 PreparedKind::Single(key, step) => self.single(lane, key, step).await,
                 PreparedKind::Batch(key, steps) => self.batch(lane, key, steps).await,
                 PreparedKind::Bulk(parts) => self.bulk(lane, parts).await,
-                PreparedKind::Transaction { key, steps, turns } => {
-                    self.transaction(lane, key, steps, turns).await;
-                }
+                PreparedKind::Transaction(transaction) => self.transaction(lane, transaction).await,
                 PreparedKind::Page { scope, items_max } => self.page(lane, scope, items_max, &mut feed).await,
             }
         }
@@ -263,12 +274,14 @@ impl Clients {
     }
 
     /// Runs an interactive transaction, with some turns of the scheduler after each step.
-    async fn transaction(&self, lane: usize, key: usize, steps: Vec<Step>, turns: u64) {
+    async fn transaction(&self, lane: usize, prepared: PreparedTransaction) {
+        let PreparedTransaction { key, steps, turns, is_locked } = prepared;
         let call = Call::Transaction { key, steps: steps.clone() };
         let record = self.invoke(lane, self.event(), call);
         let key = partition_key(&self.container, key);
         let pass = self.engine.access().transact(&self.principal, &self.container, key);
-        let options = TransactionOptions { time_max: TRANSACTION_TIME_MAX, session: Vec::new() };
+        let lock = if is_locked { LockWhen::Begin } else { LockWhen::Conflicts };
+        let options = TransactionOptions { time_max: TRANSACTION_TIME_MAX, session: Vec::new(), lock };
         let steps = &steps;
         let run = |mut transaction| async move {
             let seen = all_performed(&mut transaction, steps, turns).await;

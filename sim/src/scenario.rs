@@ -140,7 +140,7 @@ pub enum RequestKind {
     Single { key: usize, template: StepTemplate },
     Batch { key: usize, templates: Vec<StepTemplate> },
     Bulk(Vec<(usize, StepTemplate)>),
-    Transaction { key: usize, templates: Vec<TransactionTemplate>, turns: u64 },
+    Transaction { key: usize, templates: Vec<TransactionTemplate>, turns: u64, is_locked: bool },
     Page { scope: Scope, items_max: usize },
 }
 
@@ -367,7 +367,8 @@ impl Drawing {
             62..=78 => {
                 let count = self.random.between(1, 5);
                 let templates = (0..count).map(|_| self.transaction_step(key)).collect();
-                RequestKind::Transaction { key, templates, turns: self.random.below(6) }
+                let (turns, is_locked) = (self.random.below(6), self.random.chance(25));
+                RequestKind::Transaction { key, templates, turns, is_locked }
             }
             79..=84 => {
                 let count = self.random.between(1, 6);

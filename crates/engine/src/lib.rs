@@ -73,5 +73,5 @@ pub use router::RefusedStep;
 pub use script;
 pub use scripts::{ScriptOptions, ScriptRefusal};
 pub use split::{Children, PartitionState, PartitionStatus, SplitAt};
-pub use transaction::{Transaction, TransactionOptions, TransactionReceipt};
+pub use transaction::{LockWhen, Transaction, TransactionOptions, TransactionReceipt};
 pub use verify::{StoredContainer, Verification, VerifiedContainer, stored_containers, verify};

@@ -16,6 +16,7 @@ use crate::feed::{FeedPage, FeedRequest, PAGE_BYTES_STOP, Scope, bounds, resumed
 use crate::query::{QueryPage, QueryRequest};
 use crate::router::{Attempts, Routed};
 use crate::slot::PartitionSlot;
+use eval::{Budget, Holding, QueryMemory};
 use exec::{Part, PartScope, PartSource};
 use model::{
     Charge, ConflictFault, Fault, LimitFault, Lsn, MissingFault, PartitionKey, RequestFault, SessionToken,
@@ -32,6 +33,11 @@ const RUNS_UNLOCKED_MAX: usize = 3;
 /// How often it is then run under a lock. A lock does not keep off housekeeping, splits and new definitions.
 const RUNS_LOCKED_MAX: usize = 3;
 
+/// Memory of a row that a transaction has written, for each of its bytes: the row, the document and the operation.
+const MEMORY_PER_BYTE: usize = 3;
+/// Retry delay for a transaction that found no memory.
+const BUSY_RETRY_MS: u64 = 1_000;
+
 /// Options of a transaction.
 #[derive(Clone, Debug)]
 pub struct TransactionOptions {
@@ -39,6 +45,17 @@ pub struct TransactionOptions {
     pub time_max: Duration,
     /// The client's session tokens.
     pub session: Vec<SessionToken>,
+    /// When it locks its logical partition.
+    pub lock: LockWhen,
+}
+
+/// When a transaction locks its logical partition, so that the changes of others wait for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockWhen {
+    /// When it is run again after several conflicts.
+    Conflicts,
+    /// When it begins.
+    Begin,
 }
 
 /// A transaction in one logical partition that is not committed yet.
@@ -50,10 +67,35 @@ pub struct Transaction {
     key: PartitionKey,
     routed: Routed,
     draft: Draft,
+    memory: Memory,
     spent: Spent,
     time_max: Duration,
     deadline: Instant,
     is_stale: bool,
+}
+
+/// The memory of the changes of a transaction, a part of that of all queries.
+struct Memory {
+    holding: Holding,
+    held: usize,
+}
+
+impl Memory {
+    fn new(all: &Arc<QueryMemory>) -> Memory {
+        // A transaction has limits of its own.
+        let budget = Arc::new(Budget::new(usize::MAX, 0).within(Arc::clone(all)));
+        Memory { holding: budget.holding(), held: 0 }
+    }
+
+    /// Refuses further changes if there is no memory for those so far.
+    fn hold(&mut self, draft: &Draft) -> Result<(), LimitFault> {
+        let wanted = draft.bytes().saturating_mul(MEMORY_PER_BYTE);
+        let more = wanted.saturating_sub(self.held);
+        let busy = |_| LimitFault::Overloaded { retry_after_ms: BUSY_RETRY_MS };
+        self.holding.add(more).map_err(busy)?;
+        self.held += more;
+        Ok(())
+    }
 }
 
 /// The charge of a transaction so far. It is recorded at the end, whether the transaction is committed or not.
@@ -95,13 +137,14 @@ impl std::fmt::Debug for Transaction {
 }
 
 impl Engine {
-    /// Begins a transaction on the latest state.
+    /// Begins a transaction on the latest state. If it locks its logical partition, it waits for others that do so for
+    /// [`LOCK_WAIT_MAX`] at most.
     pub async fn begin(
         self: &Arc<Engine>,
         pass: &TransactionPass<'_>,
         options: &TransactionOptions,
     ) -> Result<Transaction, Fault> {
-        self.begin_with(pass, options, false).await
+        self.begin_with(pass, options, options.lock == LockWhen::Begin).await
     }
 
     /// Runs a transaction and commits it. If others have changed the logical partition meanwhile, all of it is run
@@ -118,7 +161,7 @@ impl Engine {
         F: Future<Output = (Transaction, Result<T, E>)>,
     {
         for count in 0..RUNS_UNLOCKED_MAX + RUNS_LOCKED_MAX {
-            let is_locked = count >= RUNS_UNLOCKED_MAX;
+            let is_locked = options.lock == LockWhen::Begin || count >= RUNS_UNLOCKED_MAX;
             let transaction = self.begin_with(pass, options, is_locked).await?;
             match run(transaction).await {
                 (transaction, Err(_)) if transaction.is_stale => {}
@@ -155,6 +198,7 @@ impl Engine {
                         container,
                         principal: pass.principal.clone(),
                         rights: pass.rights,
+                        memory: Memory::new(&self.query_memory),
                         spent: Spent::new(&routed.slot, &key.partition_key),
                         key: key.partition_key,
                         routed,
@@ -223,6 +267,7 @@ impl Transaction {
             }
         }
         let (_, _, operation) = keyed.into_parts();
+        self.memory.hold(&self.draft)?;
         let executed = self.draft.execute(operation).await;
         let work = executed.as_ref().map_or(Work::Lookup, |(_, work)| *work);
         let charge = work.price();

@@ -80,14 +80,17 @@ impl Draft {
     /// Performs an operation. If it is refused, the draft is unchanged.
     pub async fn execute(&mut self, operation: DocumentOperation) -> Result<(Outcome, Work), Fault> {
         let numbering = Arc::clone(self.open.numbering());
-        let taken = numbering.take(1);
+        let steps = usize::from(matches!(operation, DocumentOperation::Write(_)));
+        let taken = numbering.take(steps);
         (self.state.head.counter, self.state.head.stamp) = (taken.counter, taken.stamp);
         let evaluated = self.evaluated(&operation).await;
         let used = match &evaluated {
-            Ok((accepted, ..)) => Identity { counter: accepted.head.counter, stamp: accepted.head.stamp },
-            Err(_) => taken,
+            Ok((accepted, ..)) if steps > 0 => {
+                Identity { counter: accepted.head.counter, stamp: accepted.head.stamp }
+            }
+            Ok(_) | Err(_) => taken,
         };
-        numbering.give_back(taken, 1, used);
+        numbering.give_back(taken, steps, used);
         let (accepted, outcome, work) = evaluated?;
         if let DocumentOperation::Write(mutation) = operation {
             self.transaction.operations.push(DocumentOperation::Write(unconditional(mutation)));
@@ -151,6 +154,11 @@ impl Draft {
     /// Whether there is something to commit.
     pub fn has_changes(&self) -> bool {
         !self.transaction.operations.is_empty()
+    }
+
+    /// Bytes of all rows that its changes have written, keys included.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The LSN of the committed state on which the draft is based.

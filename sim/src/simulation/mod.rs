@@ -11,7 +11,7 @@ mod changes;
 mod checks;
 
 use crate::change_readers::ChangeReaders;
-use crate::clients::{Lane, PreparedKind, PreparedRequest};
+use crate::clients::{Lane, PreparedKind, PreparedRequest, PreparedTransaction};
 use crate::feeds::Feed;
 use crate::history::{Moment, quiescent};
 use crate::hooks::Hooks;
@@ -314,12 +314,17 @@ impl<'a> Simulation<'a> {
                 let steps = templates.iter().map(|template| self.step(*key, template));
                 PreparedKind::Batch(*key, steps.collect())
             }
-            RequestKind::Transaction { key, templates, turns } => {
+            RequestKind::Transaction { key, templates, turns, is_locked } => {
                 let steps = templates.iter().map(|template| match template {
                     TransactionTemplate::Step(template) => self.step(*key, template),
                     TransactionTemplate::List { by_query } => Step::List { by_query: *by_query },
                 });
-                PreparedKind::Transaction { key: *key, steps: steps.collect(), turns: *turns }
+                PreparedKind::Transaction(PreparedTransaction {
+                    key: *key,
+                    steps: steps.collect(),
+                    turns: *turns,
+                    is_locked: *is_locked,
+                })
             }
             RequestKind::Bulk(parts) => {
                 let part = |(key, template): &(usize, StepTemplate)| (*key, self.step(*key, template));

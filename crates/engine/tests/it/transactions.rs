@@ -2,17 +2,20 @@
 
 use crate::harness::{Harness, HeldStore, KEY, TestAmbient, item, key, lowered, pass_turns, stored};
 use engine::{
-    AccountKey, ChangeMode, ChangeRequest, ChangeStart, Changes, Container, FeedRequest, KeyName, Keyed,
-    QueryRequest, QueryRow, Scope, SplitAt, Transaction, TransactionOptions, TransactionPass,
+    AccountKey, ChangeMode, ChangeRequest, ChangeStart, Changes, Container, EngineOptions, FeedRequest,
+    KeyName, Keyed, LockWhen, QueryRequest, QueryRow, Scope, SplitAt, Transaction, TransactionOptions,
+    TransactionPass,
 };
+use kv::{CommitMode, Store};
 use model::{AccessFault, Charge, ConflictFault, Fault, LimitFault, MissingFault, RequestFault};
+use partition::keyspace::SPACES;
 use plan::{Condition, DocumentOperation, Mutation, Outcome, StoredDocument, Target};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 fn options() -> TransactionOptions {
-    TransactionOptions { time_max: Duration::from_secs(5), session: Vec::new() }
+    TransactionOptions { time_max: Duration::from_secs(5), session: Vec::new(), lock: LockWhen::Conflicts }
 }
 
 fn pass<'a>(harness: &'a Harness, container: &'a Container) -> TransactionPass<'a> {
@@ -360,6 +363,29 @@ async fn the_charge_is_that_of_the_operations() {
     let read = transaction.execute(read("1")).await.unwrap();
     drop(transaction);
     assert_eq!(charged(), sum + read.charge);
+}
+
+/// The changes of all transactions are limited by the memory of queries, which they return.
+#[tokio::test]
+async fn the_memory_of_transactions_is_limited() {
+    let store = Store::memory(&SPACES, CommitMode::Thread);
+    let options_of_engine = EngineOptions { query_memory_bytes: 4 << 20, ..EngineOptions::default() };
+    let harness = Harness::with_options(store, TestAmbient::new(), &[KEY], options_of_engine).await;
+    let container = harness.container(|_| {}, 400).await;
+    let large = |id: usize| create(&format!(r#"{{"id":"{id}","pk":"a","text":"{}"}}"#, "x".repeat(500_000)));
+    for _ in 0..3 {
+        let mut transaction = harness.engine.begin(&pass(&harness, &container), &options()).await.unwrap();
+        let mut refused = None;
+        for id in 0..10 {
+            refused = transaction.execute(large(id)).await.err();
+            if refused.is_some() {
+                assert!(id > 1, "{id}");
+                break;
+            }
+        }
+        assert!(matches!(refused, Some(Fault::Limit(LimitFault::Overloaded { .. }))), "{refused:?}");
+        // What was accepted can be committed or dropped.
+    }
 }
 
 /// A dropped container ends its transactions.

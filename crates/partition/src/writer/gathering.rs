@@ -57,7 +57,7 @@ impl Writer {
         let mut gathered = Gathered::new(self.batch_last + 1);
         let transactions_max = if self.alone > 0 { 1 } else { BATCH_TRANSACTIONS_MAX };
         self.alone = self.alone.saturating_sub(1);
-        let mut next = Some(execution);
+        let (mut next, mut taken) = (Some(execution), 0);
         while let Some(execution) = next {
             if let Some(execution) = self.locks.admit(self.id.container, execution) {
                 match &full {
@@ -68,7 +68,8 @@ impl Writer {
                     Some(_) | None => self.evaluate(execution, now, &mut gathered).await,
                 }
             }
-            let room = gathered.decided.len() < transactions_max && gathered.bytes < BATCH_BYTES_MAX;
+            taken += 1;
+            let room = taken < transactions_max && gathered.bytes < BATCH_BYTES_MAX;
             next = if room { self.next_waiting(queue) } else { None };
         }
         self.clock.reach(self.state.head.time.seconds());

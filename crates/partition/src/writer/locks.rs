@@ -50,7 +50,7 @@ struct Held {
     prefix: Bytes,
     until: Instant,
     released: oneshot::Receiver<()>,
-    /// Whether a transaction that needs no lock, such as one of housekeeping, has changed the logical partition.
+    /// Whether the logical partition may have changed nevertheless: housekeeping does not wait for locks.
     has_changed: bool,
     /// The commands of others, in order, each with the time since when it waits.
     waiting: VecDeque<(Instant, Command)>,
@@ -103,6 +103,11 @@ impl Locks {
     /// A transaction has changed the logical partition with this prefix.
     pub(super) fn note(&mut self, prefix: &[u8]) {
         self.held.iter_mut().filter(|held| held.prefix == prefix).for_each(|held| held.has_changed = true);
+    }
+
+    /// Changes may have been lost that the holders have seen.
+    pub(super) fn note_all(&mut self) {
+        self.held.iter_mut().for_each(|held| held.has_changed = true);
     }
 
     /// Whether a held lock has protected its logical partition from all changes; `None` if it is not held.

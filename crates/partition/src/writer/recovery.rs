@@ -163,6 +163,7 @@ impl Writer {
         self.tally = None;
         self.weighed.clear();
         self.last_writes = None;
+        self.locks.note_all();
         self.numbering.raise_to(&head);
         self.publish(view.clone(), &head);
         self.state = WriterState::new(view, head);

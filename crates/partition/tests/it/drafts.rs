@@ -23,7 +23,7 @@ fn read(id: &str) -> DocumentOperation {
 fn stored(outcome: Outcome) -> StoredDocument {
     match outcome {
         Outcome::Created(stored) | Outcome::Replaced(stored) | Outcome::Read(stored) => stored,
-        other => panic!("{other:?}"),
+        Outcome::Deleted | Outcome::NotModified(_) | Outcome::Nothing => panic!("no document in {outcome:?}"),
     }
 }
 
