@@ -53,6 +53,26 @@ async fn main() {
     ] {
         functions(name, &workers, source).await;
     }
+    for (process, resident) in workers_resident() {
+        println!("resident, worker {process}: {resident}");
+    }
+}
+
+/// Resident memory of the child processes.
+fn workers_resident() -> Vec<(String, String)> {
+    let own = format!("PPid:\t{}", std::process::id());
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let status =
+        |folder: &std::path::Path| std::fs::read_to_string(folder.join("status")).unwrap_or_default();
+    processes
+        .map(|process| (process.file_name().to_string_lossy().into_owned(), status(&process.path())))
+        .filter(|(_, status)| status.lines().any(|line| line == own))
+        .map(|(name, status)| {
+            let resident =
+                status.lines().filter(|line| line.starts_with("VmRSS") || line.starts_with("VmHWM"));
+            (name, resident.collect::<Vec<_>>().join(" "))
+        })
+        .collect()
 }
 
 fn call(source: &str) -> Call {

@@ -12,7 +12,7 @@
 //! | `call`, `functions` | what callers ask for: a procedure or trigger; a batch of calls of functions |
 //! | `operation`, `host` | document operations of scripts and who executes them |
 //! | `fault`, `limits` | how calls fail; the bounds |
-//! | `pool` | [`Workers`]: starts, lends and kills worker processes |
+//! | `pool`, `metrics` | [`Workers`]: starts, lends and kills worker processes |
 //! | `wire` | the messages between both sides |
 //! | [`worker`] | the worker process: sandbox, JavaScript runtime, job loop |
 //! | `prelude/*.js` | the API that scripts see, in JavaScript |
@@ -22,6 +22,7 @@ mod fault;
 mod functions;
 mod host;
 mod limits;
+mod metrics;
 mod operation;
 mod pool;
 mod wire;

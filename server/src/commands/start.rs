@@ -1,6 +1,6 @@
 //! `perihelion dev` and `perihelion serve`: start, serving and shutdown.
 
-use super::SCRIPT_WORKER;
+use super::script;
 use crate::ambient::SystemAmbient;
 use crate::backoff::Backoff;
 use crate::failure::Failure;
@@ -16,7 +16,6 @@ use crate::store_marker::STORE_FOLDER;
 use crate::tls::{CertificateSource, Tls};
 use crate::{files, handles, logs, store_marker};
 use clap::ArgMatches;
-use engine::script::WorkerProgram;
 use engine::{
     AdmissionBounds, Engine, EngineOptions, IndexOptions, PartitionBounds, QueryBounds, RequestMemoryOptions,
     STORE_SPACES, ScriptOptions,
@@ -147,10 +146,7 @@ async fn serve(mode: Mode, settings: Settings, queries: Handle) -> Result<(), Fa
 /// Scripts are executed by this program itself, as a worker process.
 fn script_options(settings: &Settings) -> Result<Option<ScriptOptions>, Failure> {
     let Some(limits) = settings.scripts else { return Ok(None) };
-    let path = std::env::current_exe()
-        .map_err(|error| Failure::Failed(format!("cannot find the program of script workers: {error}")))?;
-    let arguments = vec![SCRIPT_WORKER.to_owned()];
-    Ok(Some(ScriptOptions { program: WorkerProgram { path, arguments }, limits }))
+    Ok(Some(ScriptOptions { program: script::worker_program()?, limits }))
 }
 
 async fn watch_identity(file: Option<IdentityFile>, engine: &Engine) {

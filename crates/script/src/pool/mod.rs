@@ -7,10 +7,12 @@ pub use process::WorkerProgram;
 
 use crate::functions::{FunctionBatch, Turn};
 use crate::limits::{Limits, SOURCE_BYTES_MAX};
+use crate::metrics::PoolMetrics;
 use crate::wire::to_worker::{self, Allowance};
-use crate::{Call, CallFault, Finished, Host, ScriptFault};
+use crate::{Call, CallFault, DocumentsUsed, Finished, Host, NoDocuments, ScriptFault};
 use conversation::{Ended, Failed, converse};
 use process::{Frame, WorkerProcess};
+use prometheus_client::registry::Registry;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -37,6 +39,7 @@ struct Pool {
     idle: Mutex<Idle>,
     /// Whether it was logged that workers lack a part of their sandbox.
     has_reported: AtomicBool,
+    metrics: PoolMetrics,
 }
 
 /// Workers without a call.
@@ -65,6 +68,7 @@ impl Workers {
                 waiting: AtomicUsize::new(0),
                 idle: Mutex::default(),
                 has_reported: AtomicBool::new(false),
+                metrics: PoolMetrics::default(),
             }),
         }
     }
@@ -72,13 +76,16 @@ impl Workers {
     /// Executes a stored procedure or trigger. After a fault, whatever it is, the operations that `host` has executed
     /// are to be rolled back.
     pub async fn run<H: Host>(&self, call: &Call, host: &mut H) -> Result<Finished, CallFault<H::Fault>> {
-        check_size(&call.source)?;
-        let frame = Frame::new(|out| to_worker::put_run(out, self.allowance(), call))?;
-        let _turn = self.pool.turn().await?;
-        match self.call(&frame, host).await? {
-            Ended::Finished(finished) => Ok(finished),
-            Ended::Evaluated(_) | Ended::Checked => Err(wrong_answer().into()),
-        }
+        self.recorded(async {
+            check_size(&call.source)?;
+            let frame = Frame::new(|out| to_worker::put_run(out, self.allowance(), call))?;
+            let _turn = self.pool.turn().await?;
+            match self.call(&frame, host).await? {
+                Ended::Finished(finished) => Ok(finished),
+                Ended::Evaluated(_) | Ended::Checked => Err(wrong_answer().into()),
+            }
+        })
+        .await
     }
 
     /// Calls user-defined functions; returns one result per call, `None` for undefined.
@@ -87,29 +94,40 @@ impl Workers {
         batch: &FunctionBatch,
         turn: Turn,
     ) -> Result<Vec<Option<Value>>, ScriptFault> {
-        for function in &batch.functions {
-            check_size(&function.source)?;
-        }
-        let frame = Frame::new(|out| to_worker::put_evaluate(out, self.allowance(), batch))?;
-        let _turn = match turn {
-            Turn::Own => Some(self.pool.turn().await?),
-            Turn::OfScript => None,
-        };
-        match self.call_alone(&frame).await? {
-            Ended::Evaluated(results) if results.len() == batch.len() => Ok(results),
-            Ended::Evaluated(_) | Ended::Finished(_) | Ended::Checked => Err(wrong_answer()),
-        }
+        let evaluated = self.recorded(async {
+            for function in &batch.functions {
+                check_size(&function.source)?;
+            }
+            let frame = Frame::new(|out| to_worker::put_evaluate(out, self.allowance(), batch))?;
+            let _turn = match turn {
+                Turn::Own => Some(self.pool.turn().await?),
+                Turn::OfScript => None,
+            };
+            match self.call(&frame, &mut NoDocuments).await? {
+                Ended::Evaluated(results) if results.len() == batch.len() => Ok(results),
+                Ended::Evaluated(_) | Ended::Finished(_) | Ended::Checked => Err(wrong_answer().into()),
+            }
+        });
+        evaluated.await.map_err(without_documents)
     }
 
-    /// Checks that a text is a function that can be executed. Nothing of it is executed.
+    /// Checks that a text is a function that can be executed. The text is evaluated, its function is not called.
     pub async fn check(&self, source: &str) -> Result<(), ScriptFault> {
-        check_size(source)?;
-        let frame = Frame::new(|out| to_worker::put_check(out, self.allowance(), source))?;
-        let _turn = self.pool.turn().await?;
-        match self.call_alone(&frame).await? {
-            Ended::Checked => Ok(()),
-            Ended::Evaluated(_) | Ended::Finished(_) => Err(wrong_answer()),
-        }
+        let checked = self.recorded(async {
+            check_size(source)?;
+            let frame = Frame::new(|out| to_worker::put_check(out, self.allowance(), source))?;
+            let _turn = self.pool.turn().await?;
+            match self.call(&frame, &mut NoDocuments).await? {
+                Ended::Checked => Ok(()),
+                Ended::Evaluated(_) | Ended::Finished(_) => Err(wrong_answer().into()),
+            }
+        });
+        checked.await.map_err(without_documents)
+    }
+
+    /// Adds the metrics of this pool to a registry.
+    pub fn register_metrics(&self, registry: &mut Registry) {
+        self.pool.metrics.register(registry);
     }
 
     /// The limits of this pool.
@@ -126,13 +144,15 @@ impl Workers {
         Allowance { time: self.pool.limits.time, memory_bytes: self.pool.limits.memory_bytes }
     }
 
-    async fn call_alone(&self, frame: &Frame) -> Result<Ended, ScriptFault> {
-        match self.call(frame, &mut crate::NoDocuments).await {
-            Ok(ended) => Ok(ended),
-            Err(CallFault::Script(fault)) => Err(fault),
-            // Functions have no documents: a worker that asks for them is out of control.
-            Err(CallFault::Host(_)) => Err(wrong_answer()),
-        }
+    /// Counts a call and its time.
+    async fn recorded<T, F>(
+        &self,
+        call: impl Future<Output = Result<T, CallFault<F>>>,
+    ) -> Result<T, CallFault<F>> {
+        let started = Instant::now();
+        let result = call.await;
+        self.pool.metrics.record(&result, started.elapsed());
+        result
     }
 
     /// Sends a call to a worker and sees it through.
@@ -158,6 +178,7 @@ impl Workers {
                 Err(CallFault::Host(fault))
             }
             Err(Failed::Overdue) => {
+                self.pool.metrics.killed.inc();
                 let how = worker.kill().await;
                 tracing::info!(event = "script_killed", how, "a script that did not stop was killed");
                 Err(ScriptFault::TimeExceeded { budget: limits.time }.into())
@@ -195,6 +216,7 @@ impl Pool {
         if let Some(idle) = idle {
             return Ok(idle.worker);
         }
+        self.metrics.started.inc();
         let (worker, missing) = WorkerProcess::start(&self.program, self.limits.memory_bytes).await?;
         if !missing.is_empty() && !self.has_reported.swap(true, Ordering::Relaxed) {
             let missing = missing.join("; ");
@@ -249,6 +271,7 @@ struct Place<'a> {
 impl<'a> Place<'a> {
     fn take(pool: &'a Pool) -> Result<Place<'a>, ScriptFault> {
         let place = Place { pool };
+        pool.metrics.waiting.inc();
         if pool.waiting.fetch_add(1, Ordering::Relaxed) >= pool.limits.waiting_max {
             return Err(ScriptFault::Busy);
         }
@@ -259,6 +282,7 @@ impl<'a> Place<'a> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         self.pool.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.pool.metrics.waiting.dec();
     }
 }
 
@@ -267,6 +291,14 @@ fn check_size(source: &str) -> Result<(), ScriptFault> {
         return Err(ScriptFault::InputTooLarge { bytes: source.len() });
     }
     Ok(())
+}
+
+/// Checks and functions have no documents: a worker that asks for them is out of control.
+fn without_documents(fault: CallFault<DocumentsUsed>) -> ScriptFault {
+    match fault {
+        CallFault::Script(fault) => fault,
+        CallFault::Host(DocumentsUsed) => wrong_answer(),
+    }
 }
 
 /// A worker has answered something else than it was asked.

@@ -358,7 +358,7 @@ export function installDocuments(natives) {
   return {
     describe: describer(natives),
 
-    // Calls the function of the script.
+    // Calls the function of the script; returns what it returns.
     begin(script, input) {
       state.input = input;
       state.requestBody = makeBody(natives, input.request, input.role === PRE_TRIGGER);
@@ -367,7 +367,7 @@ export function installDocuments(natives) {
       if (role === PROCEDURE && request !== undefined && !isArray(request)) {
         throw fail(ErrorCodes.BadRequest, 'The parameters must be an array.');
       }
-      apply(script, undefined, role === PROCEDURE && request !== undefined ? request : []);
+      return apply(script, undefined, role === PROCEDURE && request !== undefined ? request : []);
     },
 
     // Calls the callback of the oldest operation with its result. Without a callback a refusal ends the script.

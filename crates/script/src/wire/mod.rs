@@ -21,6 +21,9 @@ pub(crate) mod operations;
 pub(crate) mod to_worker;
 pub(crate) mod values;
 
+#[cfg(test)]
+mod tests;
+
 /// A message that does not follow the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("message of a script worker is malformed")]

@@ -118,13 +118,13 @@ pub(crate) fn result(fields: &mut Fields) -> Result<Option<Value>, Malformed> {
     }))
 }
 
-/// A number of JavaScript as JSON text of it would be read.
+/// A number of JavaScript as the JSON text of it would be read: whole numbers are integers, as far as doubles count.
 fn number(double: f64) -> Value {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
+    const LIMIT: f64 = 9_007_199_254_740_992.0;
+    let is_negative_zero = double == 0.0 && double.is_sign_negative();
     if !double.is_finite() {
         Value::Null
-    } else if double.fract() == 0.0 && double.abs() <= EXACT && !(double == 0.0 && double.is_sign_negative())
-    {
+    } else if double.fract() == 0.0 && double.abs() < LIMIT && !is_negative_zero {
         #[expect(clippy::cast_possible_truncation, reason = "whole and within 2^53")]
         let integer = double as i64;
         Value::Int64(integer)

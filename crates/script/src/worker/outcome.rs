@@ -18,15 +18,13 @@ pub(super) fn is_memory_message(message: &str) -> bool {
 
 /// The failure behind an error of the engine; takes the exception from the context.
 pub(super) fn failure(realm: &Realm, ctx: &Ctx<'_>, error: rquickjs::Error) -> Failure {
-    match error {
-        rquickjs::Error::Exception => thrown(realm, ctx, ctx.catch()),
-        rquickjs::Error::Allocation => Failure::MemoryExceeded,
-        other => Failure::Thrown(Thrown {
-            text: other.to_string(),
-            message: other.to_string(),
-            ..Thrown::default()
-        }),
+    if let rquickjs::Error::Exception = error {
+        return thrown(realm, ctx, ctx.catch());
     }
+    if let rquickjs::Error::Allocation = error {
+        return Failure::MemoryExceeded;
+    }
+    Failure::Thrown(Thrown { text: error.to_string(), message: error.to_string(), ..Thrown::default() })
 }
 
 /// The failure for a thrown value. Describing it may execute code of the script.

@@ -8,9 +8,10 @@ use super::{Over, compile};
 use crate::limits::RESPONSE_BYTES_MAX;
 use crate::wire::from_worker::{self, Failure};
 use crate::wire::to_worker::{self, Allowance, ToWorker};
-use crate::{Call, Finished, Outcome, Replies, Reply, Role, TriggerOperation};
+use crate::{Call, Finished, Outcome, Replies, Reply, Role, Thrown, TriggerOperation};
 use bytes::Bytes;
-use rquickjs::{Ctx, Object, Value};
+use rquickjs::promise::PromiseState;
+use rquickjs::{Ctx, Object, Persistent, Promise, Value};
 
 /// Executes the call.
 pub(super) fn run(
@@ -25,12 +26,12 @@ pub(super) fn run(
     state.logs.set(call.logs);
     realm.limit_memory(allowance.memory_bytes);
     let running = Running { realm: &realm };
-    running.begin(call)?;
+    let returned = running.begin(call)?;
     running.run_jobs()?;
     loop {
         let operations = state.take_operations();
         if operations.is_empty() {
-            return running.finish();
+            return running.finish(returned);
         }
         pipe.send(|out| from_worker::put_operate(out, &operations))?;
         let replies = receive_replies(pipe, operations.len())?;
@@ -59,17 +60,19 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
-    fn begin(&self, call: &Call) -> Result<(), Failure> {
+    /// Calls the function of the script; returns its promise if it returns one.
+    fn begin(&self, call: &Call) -> Result<Option<Persistent<Promise<'static>>>, Failure> {
         self.with(|ctx, entry| {
             let script = match &self.realm.script {
                 Some(script) => script.clone().restore(ctx).map_err(|error| self.failure(ctx, error))?,
                 None => compile::compile(ctx, &call.name, &call.source)?,
             };
             let function = compile::function_of(self.realm, ctx, &script)?;
-            let begin = || -> rquickjs::Result<()> {
+            let begin = || -> rquickjs::Result<Value> {
                 entry.begin.clone().restore(ctx)?.call((function, input(ctx, call)?))
             };
-            begin().map_err(|error| self.failure(ctx, error))
+            let returned = begin().map_err(|error| self.failure(ctx, error))?;
+            Ok(returned.into_promise().map(|promise| Persistent::save(ctx, promise)))
         })
     }
 
@@ -110,9 +113,15 @@ impl Running<'_> {
         })
     }
 
-    fn finish(&self) -> Result<Finished, Over> {
+    fn finish(&self, returned: Option<Persistent<Promise<'static>>>) -> Result<Finished, Over> {
         let state = &self.realm.state;
         let finished = self.with(|ctx, entry| {
+            if let Some(returned) = returned {
+                let promise = returned.restore(ctx).map_err(|error| self.failure(ctx, error))?;
+                if promise.state() == PromiseState::Pending {
+                    return Err(unsettled());
+                }
+            }
             let finish = || -> rquickjs::Result<(Option<String>, Option<String>)> {
                 let texts: Object = entry.finish.clone().restore(ctx)?.call(())?;
                 Ok((optional_text(&texts, "body")?, optional_text(&texts, "document")?))
@@ -147,6 +156,13 @@ impl Running<'_> {
     fn failure(&self, ctx: &Ctx<'_>, error: rquickjs::Error) -> Failure {
         outcome::failure(self.realm, ctx, error)
     }
+}
+
+/// An async function has not come to its end: something that it waits for never happens. What it has done so far is
+/// only a part of its work.
+fn unsettled() -> Failure {
+    let message = "the promise of the script was never settled".to_owned();
+    Failure::Thrown(Thrown { text: format!("Error: {message}"), message, ..Thrown::default() })
 }
 
 /// What the prelude gets of a call.

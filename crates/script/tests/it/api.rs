@@ -312,6 +312,8 @@ async fn unhandled_rejections_end_the_script() {
     ] {
         let _ = thrown(source).await;
     }
+    let error = thrown("async function () { await new Promise(() => {}); }").await;
+    assert_eq!(error.message, "the promise of the script was never settled");
     let source = "function () { var p = Promise.reject(1); Promise.resolve().then(() => p.catch(() => __.response.setBody('handled'))); }";
     check(source, json!([]), json!("handled")).await;
 }

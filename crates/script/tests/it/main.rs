@@ -1,5 +1,7 @@
 //! Scripts in real worker processes.
 
+#![allow(clippy::unwrap_used)] // a failed expectation ends the test
+
 mod api;
 mod faults;
 mod fixture;

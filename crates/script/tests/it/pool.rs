@@ -143,3 +143,24 @@ async fn a_program_that_is_no_worker_is_reported() {
         assert!(matches!(refused, Err(ScriptFault::Unavailable { .. })), "{path}: {refused:?}");
     }
 }
+
+#[tokio::test]
+async fn calls_are_counted() {
+    let workers = workers();
+    workers.check("function () {}").await.unwrap();
+    workers.check("no function").await.unwrap_err();
+    let mut registry = prometheus_client::registry::Registry::default();
+    workers.register_metrics(&mut registry);
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+    for line in [
+        "script_calls_total{result=\"finished\"} 1",
+        "script_calls_total{result=\"failed\"} 1",
+        "script_call_seconds_count 2",
+        "script_calls_waiting 0",
+        "script_workers_started_total 1",
+        "script_workers_killed_total 0",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+}
