@@ -32,17 +32,8 @@ use std::process::ExitCode;
 static MEMORY: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    if let Some(memory_bytes) = script_worker(std::env::args_os()) {
-        return engine::script::worker::main(memory_bytes);
-    }
     match commands::run(std::env::args_os(), |name| std::env::var(name).ok()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
-}
-
-/// The memory of a worker process for scripts, if the arguments ask for one. Nothing else happens in such a process.
-fn script_worker(mut arguments: impl Iterator<Item = std::ffi::OsString>) -> Option<u64> {
-    let is_worker = arguments.nth(1)? == commands::SCRIPT_WORKER;
-    arguments.next().filter(|_| is_worker)?.to_str()?.parse().ok()
 }

@@ -19,21 +19,16 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// Histograms of scripts.
-type ScriptHistograms = Family<[(&'static str, &'static str); 2], Histogram, fn() -> Histogram>;
-
 /// Histograms by one label.
 type Histograms = Family<[(&'static str, &'static str); 1], Histogram, fn() -> Histogram>;
 
 /// What the engine measures itself.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct EngineMetrics {
     queries: Histograms,
     /// One for each kind of path, in the order of [`PathKind::ALL`].
     by_path: [Histogram; PathKind::ALL.len()],
     split_pauses: Histogram,
-    /// By the kind of work of a script worker, and how it ended.
-    scripts: ScriptHistograms,
 }
 
 impl Default for EngineMetrics {
@@ -44,8 +39,7 @@ impl Default for EngineMetrics {
         let by_path = PathKind::ALL.map(|path| queries.get_or_create(&[("path", path.name())]).clone());
         // From 0.5 ms, doubled, to 2 s.
         let split_pauses = Histogram::new(exponential_buckets(0.5e-3, 2.0, 13));
-        let scripts = ScriptHistograms::new_with_constructor(buckets);
-        EngineMetrics { queries, by_path, split_pauses, scripts }
+        EngineMetrics { queries, by_path, split_pauses }
     }
 }
 
@@ -59,11 +53,6 @@ impl EngineMetrics {
 }
 
 impl EngineMetrics {
-    /// Counts a script, or a batch of calls of functions.
-    pub(crate) fn script_time(&self, kind: &'static str, outcome: &'static str, time: Duration) {
-        self.scripts.get_or_create(&[("kind", kind), ("outcome", outcome)]).observe(time.as_secs_f64());
-    }
-
     /// Counts a split and the time in which the partition accepted no write.
     pub(crate) fn split_done(&self, pause: Duration) {
         self.split_pauses.observe(pause.as_secs_f64());
@@ -84,8 +73,9 @@ impl Engine {
         let pauses = "Time in which a partition accepted no write while it was split; counts the splits";
         let splits = self.metrics.split_pauses.clone();
         registry.register_with_unit("partition_split_pause", pauses, Unit::Seconds, splits);
-        let scripts = "Time of scripts, by what was executed and how it ended";
-        registry.register_with_unit("script", scripts, Unit::Seconds, self.metrics.scripts.clone());
+        if let Some(workers) = self.workers() {
+            workers.register_metrics(registry);
+        }
         registry.register_collector(Box::new(EngineCollector(Arc::downgrade(self))));
     }
 }

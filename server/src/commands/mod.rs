@@ -16,9 +16,6 @@ use crate::settings;
 use clap::Command;
 use std::ffi::OsString;
 
-/// The command by which the server starts its worker processes; it is not for users, so the help does not show it.
-pub(crate) const SCRIPT_WORKER: &str = "script-worker";
-
 /// Runs the command given by `arguments`; the default is `dev`.
 pub(crate) fn run(
     arguments: impl Iterator<Item = OsString>,
@@ -36,6 +33,7 @@ pub(crate) fn run(
         Some(("script", script)) => script::run(script, environment),
         Some(("verify", verify)) => verify::run(verify, environment),
         Some(("repair", repair)) => repair::run(repair, environment),
+        Some((script::WORKER, worker)) => script::work(worker),
         Some(("serve", serve)) => start::run(Mode::Serve, serve, environment),
         Some((_, dev)) => start::run(Mode::Dev, dev, environment),
         None => start::run(Mode::Dev, &matches, environment),
@@ -72,9 +70,10 @@ fn command() -> Command {
         settings::with_arguments(serve),
         keys::command(),
         partitions::command(),
-        script::command(),
         verify::command(),
         repair::command(),
+        script::command(),
+        script::worker_command(),
         config,
     ])
 }

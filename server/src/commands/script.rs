@@ -1,20 +1,27 @@
 //! `perihelion script`: tries a stored procedure on a running server, and checks the text of a script.
+//! `perihelion script-worker` is the process that executes scripts.
 
-use super::SCRIPT_WORKER;
 use super::local_server::{self, LocalAnswer, LocalRequest};
 use crate::ambient::SystemAmbient;
 use crate::failure::Failure;
 use crate::settings::{self, Settings};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgMatches, Command, value_parser};
 use engine::AccountKey;
-use engine::script::{Limits, ScriptFault, WorkerProgram, Workers};
 use model::Ambient;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use script::{Limits, ScriptFault, WorkerProgram, Workers};
 use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
+
+/// The command of a worker process.
+pub(super) const WORKER: &str = "script-worker";
+
+/// The executable of this process, also if its file was replaced since it was started.
+const THIS_PROGRAM: &str = if cfg!(target_os = "linux") { "/proc/self/exe" } else { "" };
 
 /// What other JavaScript environments have and scripts do not.
 const ABSENT: [&str; 13] = [
@@ -32,9 +39,6 @@ const ABSENT: [&str; 13] = [
     "SharedArrayBuffer",
     "Atomics",
 ];
-
-/// The program of this process, where the system has a name for it.
-const THIS_PROGRAM: &str = if cfg!(target_os = "linux") { "/proc/self/exe" } else { "" };
 
 /// The commands without the settings.
 pub(super) fn command() -> Command {
@@ -58,7 +62,9 @@ pub(super) fn command() -> Command {
         .arg(option("parameters", "The parameters as a JSON array").value_name("JSON").default_value("[]"));
     let check = Command::new("check")
         .about("Check that a file is a script, and name what it uses that scripts do not have")
-        .after_help("Example:\n  perihelion script check import.js")
+        .after_help(
+            "Exit code: 0 if it is a script, 1 if not.\n\nExample:\n  perihelion script check import.js",
+        )
         .arg(file());
     Command::new("script")
         .about("Try a stored procedure on the running server, or check the text of a script")
@@ -81,7 +87,7 @@ fn text_of<'a>(matches: &'a ArgMatches, name: &str) -> &'a str {
 fn read_script(matches: &ArgMatches) -> Result<String, Failure> {
     let path = text_of(matches, "file");
     std::fs::read_to_string(Path::new(path))
-        .map_err(|error| Failure::Failed(format!("cannot read \"{path}\": {error}")))
+        .map_err(|error| Failure::Io { what: format!("cannot read \"{path}\""), cause: error.to_string() })
 }
 
 /// Stores the procedure under a name of its own, executes it, and deletes it again.
@@ -173,30 +179,50 @@ impl SignedServer<'_> {
     }
 }
 
-/// This program as a worker process, also if its file was replaced since it was started.
-pub(super) fn worker_program() -> std::io::Result<WorkerProgram> {
+/// The command of the worker process; only the server uses it.
+pub(super) fn worker_command() -> Command {
+    let memory = Arg::new("memory-bytes").required(true).value_parser(value_parser!(u64));
+    Command::new(WORKER).hide(true).about("Execute scripts for a server").arg(memory)
+}
+
+/// Executes scripts until the server closes the pipe.
+pub(super) fn work(matches: &ArgMatches) -> Result<(), Failure> {
+    let memory_bytes =
+        matches.get_one::<u64>("memory-bytes").copied().unwrap_or(script::MEMORY_BYTES_DEFAULT);
+    match script::worker::main(memory_bytes) {
+        ExitCode::SUCCESS => Ok(()),
+        _ => Err(Failure::Failed("the script worker has no memory".to_owned())),
+    }
+}
+
+/// How this program starts its workers.
+pub(super) fn worker_program() -> Result<WorkerProgram, Failure> {
     let path = match THIS_PROGRAM {
-        "" => std::env::current_exe()?,
+        "" => std::env::current_exe()
+            .map_err(|error| Failure::Failed(format!("cannot find this program: {error}")))?,
         path => PathBuf::from(path),
     };
-    Ok(WorkerProgram { path, arguments: vec![SCRIPT_WORKER.to_owned()] })
+    Ok(WorkerProgram { path, arguments: vec![WORKER.to_owned()] })
 }
 
 /// Checks a script as the server does when it is stored, in a worker process of this program.
 #[allow(clippy::print_stdout)] // what the command is for
 fn check(matches: &ArgMatches) -> Result<(), Failure> {
-    let source = read_script(matches)?;
-    let failed = |error: std::io::Error| Failure::Failed(format!("cannot start a script worker: {error}"));
-    let program = worker_program().map_err(failed)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    let checked =
-        runtime.block_on(async { Workers::new(program, Limits::for_cores(1)).check(&source).await });
-    checked
-        .map_err(|fault: ScriptFault| Failure::Failed(format!("{}: {fault}", text_of(matches, "file"))))?;
+    let (source, file) = (read_script(matches)?, text_of(matches, "file"));
+    let workers = Workers::new(worker_program()?, Limits::for_cores(1));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))?;
+    // The future may start processes, which needs the runtime.
+    runtime.block_on(async { workers.check(&source).await }).map_err(|fault| match fault {
+        ScriptFault::Syntax(fault) => {
+            Failure::Failed(format!("{file}:{}:{}: {}", fault.line, fault.column, fault.message))
+        }
+        fault => Failure::Failed(format!("{file}: {fault}")),
+    })?;
     for (line, name) in absent_names(&source) {
-        println!("warning: line {line}: scripts have no \"{name}\"");
+        println!("{file}:{line}: warning: scripts have no \"{name}\"");
     }
-    println!("the script is a function");
+    println!("{file}: the script can be executed");
     Ok(())
 }
 

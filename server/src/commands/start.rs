@@ -146,9 +146,7 @@ async fn serve(mode: Mode, settings: Settings, queries: Handle) -> Result<(), Fa
 /// Scripts are executed by this program itself, as a worker process.
 fn script_options(settings: &Settings) -> Result<Option<ScriptOptions>, Failure> {
     let Some(limits) = settings.scripts else { return Ok(None) };
-    let program = script::worker_program()
-        .map_err(|error| Failure::Failed(format!("cannot find the program of script workers: {error}")))?;
-    Ok(Some(ScriptOptions { program, limits }))
+    Ok(Some(ScriptOptions { program: script::worker_program()?, limits }))
 }
 
 async fn watch_identity(file: Option<IdentityFile>, engine: &Engine) {

@@ -3,7 +3,7 @@
 use super::memory::{MEMORY_BYTES_MIN, MemoryShares, MemoryTotal};
 use super::{Origin, RawSettings};
 use crate::failure::Failure;
-use engine::{ThroughputMode, script};
+use engine::ThroughputMode;
 use kv::Durability;
 use nosql::{Compatibility, ConsistencyLevel, CorsPolicy};
 use std::net::SocketAddr;

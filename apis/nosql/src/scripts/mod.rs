@@ -15,7 +15,7 @@ use crate::wire::links::{self, ContainerLinks};
 use crate::wire::reply::Reply;
 use crate::wire::{names, percent};
 use engine::script::{self, Links, Quota, Role};
-use engine::{Container, Script, TransactionOptions};
+use engine::{Container, LockWhen, Script, TransactionOptions};
 use model::{ScriptDefinition, SessionToken};
 use std::time::Duration;
 
@@ -78,5 +78,5 @@ pub(crate) fn transaction_options(
     session: Vec<SessionToken>,
 ) -> TransactionOptions {
     let time_max = call.engine.script_time() * scripts + TRANSACTION_TIME_EXTRA;
-    TransactionOptions { time_max, session }
+    TransactionOptions { time_max, session, lock: LockWhen::Conflicts }
 }

@@ -1,9 +1,8 @@
 //! The user-defined functions of a container, as queries call them.
 
-use super::{outcome_name, worker_fault};
+use super::worker_fault;
 use crate::catalog::Container;
 use crate::engine::Engine;
-use crate::metrics::EngineMetrics;
 use eval::{UserCall, UserCallResult, UserFunctionFault};
 use exec::{NoUserFunctions, PendingCalls, Program, UserFunctions};
 use model::{Ambient, EvaluationFault, Fault, QueryFault, ScriptKind};
@@ -28,7 +27,6 @@ struct ContainerFunctions {
     functions: Vec<Function>,
     positions: HashMap<String, u16>,
     ambient: Arc<dyn Ambient>,
-    metrics: EngineMetrics,
     turn: Turn,
     batch_calls: AtomicUsize,
 }
@@ -63,7 +61,6 @@ impl Engine {
             functions,
             positions,
             ambient: Arc::clone(&self.ambient),
-            metrics: self.metrics.clone(),
             turn,
             batch_calls: AtomicUsize::new(BATCH_CALLS_FIRST),
         }))
@@ -112,10 +109,7 @@ impl ContainerFunctions {
             let position = self.positions.get(&call.function).copied().unwrap_or(u16::MAX);
             batch.push(position, call.arguments.iter().map(|argument| argument.as_ref().map(Value::as_ref)));
         }
-        let begun = Instant::now();
-        let result = self.workers.evaluate(&batch, self.turn).await;
-        self.metrics.script_time("functions", outcome_name(&result.as_ref()), begun.elapsed());
-        match result {
+        match self.workers.evaluate(&batch, self.turn).await {
             Ok(values) => Ok(Ok(values)),
             Err(fault) => match worker_fault(fault) {
                 Ok(fault) => Err(fault),

@@ -38,19 +38,6 @@ impl Engine {
     }
 }
 
-/// How the work of a script worker ended, for metrics.
-pub(crate) fn outcome_name<T>(result: &Result<T, &ScriptFault>) -> &'static str {
-    match result {
-        Ok(_) => "done",
-        Err(ScriptFault::Thrown(_)) => "thrown",
-        Err(ScriptFault::Syntax(_) | ScriptFault::Result(_) | ScriptFault::InputTooLarge { .. }) => "refused",
-        Err(ScriptFault::TimeExceeded { .. }) => "time",
-        Err(ScriptFault::MemoryExceeded { .. }) => "memory",
-        Err(ScriptFault::Busy) => "busy",
-        Err(ScriptFault::Crashed { .. } | ScriptFault::Unavailable { .. }) => "failed",
-    }
-}
-
 /// A fault of the workers, not of the script; `Err` returns one of the script.
 pub(crate) fn worker_fault(fault: ScriptFault) -> Result<Fault, ScriptFault> {
     Ok(match fault {

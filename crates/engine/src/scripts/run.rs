@@ -1,12 +1,12 @@
 //! Running procedures and triggers.
 
-use super::{outcome_name, worker_fault};
+use super::worker_fault;
 use crate::catalog::{Container, Script};
 use crate::engine::Engine;
 use model::{Fault, ScriptKind};
-use script::{Call, CallFault, Clock, Finished, Host, Role, ScriptFault};
+use script::{Call, CallFault, Clock, Finished, Host, ScriptFault};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A script that was not executed, or did not end normally. Nothing of it is committed.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,19 +65,7 @@ impl Engine {
         host: &mut H,
     ) -> Result<Finished, ScriptRefusal> {
         let Some(workers) = self.workers() else { return Err(ScriptRefusal::NotExecuted) };
-        let begun = Instant::now();
-        let result = workers.run(call, host).await;
-        let kind = match call.role {
-            Role::Procedure { .. } => "procedure",
-            Role::PreTrigger { .. } | Role::PostTrigger { .. } => "trigger",
-        };
-        let outcome = match &result {
-            Ok(_) => outcome_name(&Ok(())),
-            Err(CallFault::Script(fault)) => outcome_name::<()>(&Err(fault)),
-            Err(CallFault::Host(_)) => "failed",
-        };
-        self.metrics.script_time(kind, outcome, begun.elapsed());
-        result.map_err(|fault| match fault {
+        workers.run(call, host).await.map_err(|fault| match fault {
             CallFault::Script(fault) => ScriptRefusal::of(fault),
             CallFault::Host(fault) => ScriptRefusal::Fault(fault),
         })

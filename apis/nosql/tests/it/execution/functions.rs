@@ -91,7 +91,7 @@ async fn a_changed_function_takes_effect_at_once() {
 
 #[tokio::test]
 async fn an_endless_function_is_stopped() {
-    let client = client_with(Duration::from_millis(300)).await;
+    let client = client_with(Duration::from_secs(3)).await;
     client.put_item("a", "k").await;
     define(&client, "endless", "function () { for (;;) {} }").await;
     define(&client, "fine", "function () { return 1; }").await;
