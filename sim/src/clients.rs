@@ -4,17 +4,27 @@
 
 use crate::history::{Seen, Stored};
 use crate::naive::{Body, Edit, Precondition, Selector, Step};
+use crate::queries::lowered;
 use crate::scenario::Scope;
 use crate::world::{CheckFailure, partition_key};
 use engine::{
-    AfterRefusal, Container, DocumentAddress, Engine, FeedPage, FeedRequest, Keyed, Principal, ReadOptions,
+    AfterRefusal, Container, Continuation, DocumentAddress, Engine, FeedPage, FeedRequest, Keyed, LockWhen,
+    Principal, QueryRequest, QueryRow, ReadOptions, Transaction, TransactionOptions,
 };
 use model::{DocumentNumber, Fault, PartitionKey, PartitionOrdinal};
 use plan::{Condition, DocumentOperation, Item, Mutation, Outcome, Rename, Returned, StoredDocument, Target};
 use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use value::{Document, PatchOperation, ValueRef};
+
+/// Time of a transaction; timers advance only while nothing else can be done.
+const TRANSACTION_TIME_MAX: Duration = Duration::from_secs(5);
+/// Documents per page of a list, and most pages.
+const LIST_PAGE: usize = 2;
+const LIST_PAGES_MAX: usize = 100;
 
 /// A request and its answer.
 #[derive(Clone, Debug)]
@@ -36,6 +46,13 @@ pub struct Record {
 pub enum Call {
     /// Steps of one transaction.
     Steps {
+        /// Index of the partition key.
+        key: usize,
+        /// The steps.
+        steps: Vec<Step>,
+    },
+    /// Steps of an interactive transaction, which ends with the first one that is refused.
+    Transaction {
         /// Index of the partition key.
         key: usize,
         /// The steps.
@@ -77,7 +94,21 @@ pub enum PreparedKind {
     Single(usize, Step),
     Batch(usize, Vec<Step>),
     Bulk(Vec<(usize, Step)>),
+    Transaction(PreparedTransaction),
     Page { scope: Scope, items_max: usize },
+}
+
+/// An interactive transaction.
+#[derive(Clone, Debug)]
+pub struct PreparedTransaction {
+    /// Index of the partition key.
+    pub key: usize,
+    /// The steps.
+    pub steps: Vec<Step>,
+    /// Scheduler turns after each step.
+    pub turns: u64,
+    /// Whether it locks its partition key at the beginning.
+    pub is_locked: bool,
 }
 
 /// The open feed of a lane.
@@ -167,6 +198,7 @@ impl Clients {
                 PreparedKind::Single(key, step) => self.single(lane, key, step).await,
                 PreparedKind::Batch(key, steps) => self.batch(lane, key, steps).await,
                 PreparedKind::Bulk(parts) => self.bulk(lane, parts).await,
+                PreparedKind::Transaction(transaction) => self.transaction(lane, transaction).await,
                 PreparedKind::Page { scope, items_max } => self.page(lane, scope, items_max, &mut feed).await,
             }
         }
@@ -241,6 +273,35 @@ impl Clients {
         }
     }
 
+    /// Runs an interactive transaction, with some turns of the scheduler after each step.
+    async fn transaction(&self, lane: usize, prepared: PreparedTransaction) {
+        let PreparedTransaction { key, steps, turns, is_locked } = prepared;
+        let call = Call::Transaction { key, steps: steps.clone() };
+        let record = self.invoke(lane, self.event(), call);
+        let key = partition_key(&self.container, key);
+        let pass = self.engine.access().transact(&self.principal, &self.container, key);
+        let lock = if is_locked { LockWhen::Begin } else { LockWhen::Conflicts };
+        let options = TransactionOptions { time_max: TRANSACTION_TIME_MAX, session: Vec::new(), lock };
+        let steps = &steps;
+        let run = |mut transaction| async move {
+            let seen = all_performed(&mut transaction, steps, turns).await;
+            (transaction, seen)
+        };
+        let result = match self.engine.transact(&pass, &options, run).await {
+            Err(StoppedAt(index, fault)) => Err((index, fault)),
+            Ok((mut seen, receipt)) => {
+                // LSNs were provisional.
+                for seen in &mut seen {
+                    if let (Seen::Created(stored) | Seen::Replaced(stored), Some(lsn)) = (seen, receipt.lsn) {
+                        stored.lsn = lsn.0;
+                    }
+                }
+                Ok(seen)
+            }
+        };
+        self.answer(record, self.event(), Answer::Steps(result));
+    }
+
     async fn page(&self, lane: usize, scope: Scope, items_max: usize, feed: &mut Option<OpenFeed>) {
         let scope = feed.as_ref().map_or(scope, |feed| feed.scope);
         let continuation = feed.as_ref().map(|feed| feed.continuation.clone());
@@ -266,6 +327,87 @@ impl Clients {
         }
         self.answer(record, self.event(), Answer::Page(page));
     }
+}
+
+/// The step at which a transaction ended, and why.
+struct StoppedAt(usize, Fault);
+
+impl From<Fault> for StoppedAt {
+    /// It could not be begun or committed.
+    fn from(fault: Fault) -> StoppedAt {
+        StoppedAt(0, fault)
+    }
+}
+
+/// Performs all steps of an interactive transaction, with some turns of the scheduler after each.
+async fn all_performed(
+    transaction: &mut Transaction,
+    steps: &[Step],
+    turns: u64,
+) -> Result<Vec<Seen>, StoppedAt> {
+    let mut seen = Vec::with_capacity(steps.len());
+    for (index, step) in steps.iter().enumerate() {
+        let found = performed(transaction, step).await;
+        seen.push(found.map_err(|fault| StoppedAt(index, fault))?);
+        for _ in 0..turns {
+            tokio::task::yield_now().await;
+        }
+    }
+    Ok(seen)
+}
+
+/// Performs a step of an interactive transaction.
+async fn performed(transaction: &mut Transaction, step: &Step) -> Result<Seen, Fault> {
+    let Step::List { by_query } = step else {
+        return seen_of(&transaction.execute(operation(step)?).await?.outcome);
+    };
+    let mut listed = BTreeMap::new();
+    let mut continuation = None;
+    for _ in 0..LIST_PAGES_MAX {
+        let (documents, next) = match by_query {
+            true => queried(transaction, continuation).await?,
+            false => {
+                let request = FeedRequest { items_max: LIST_PAGE, continuation, session: Vec::new() };
+                let page = transaction.feed(&request).await?;
+                (page.documents, page.continuation)
+            }
+        };
+        for document in &documents {
+            let stored = stored_of(document).map_err(Fault::Internal)?;
+            let id = stored.body.get("id").and_then(Json::as_str).unwrap_or_default().to_owned();
+            if listed.insert(id, stored).is_some() {
+                return Err(Fault::Internal("a document was listed twice".to_owned()));
+            }
+        }
+        match next {
+            Some(next) => continuation = Some(next.text),
+            None => return Ok(Seen::Listed(listed)),
+        }
+    }
+    Err(Fault::Internal("a list has no end".to_owned()))
+}
+
+/// A page of a query for all documents, by an index if there is one.
+async fn queried(
+    transaction: &mut Transaction,
+    continuation: Option<String>,
+) -> Result<(Vec<StoredDocument>, Option<Continuation>), Fault> {
+    let sql = "SELECT * FROM c WHERE c.w >= 0 ORDER BY c.w";
+    let query = lowered(sql).ok_or_else(|| Fault::Internal(format!("not a query: {sql}")))?;
+    let request = QueryRequest {
+        query: Arc::new(query),
+        items_max: LIST_PAGE,
+        ends_at_ranges: false,
+        continuation,
+        session: Vec::new(),
+        text_bytes: sql.len(),
+    };
+    let page = transaction.query(&request).await?;
+    let document = |row: QueryRow| match row {
+        QueryRow::Document(stored) => Ok(stored),
+        QueryRow::Value(value) => Err(Fault::Internal(format!("not a document: {}", value.to_json()))),
+    };
+    Ok((page.rows.into_iter().map(document).collect::<Result<_, _>>()?, page.continuation))
 }
 
 fn seen_of(outcome: &Outcome) -> Result<Seen, Fault> {
@@ -298,6 +440,7 @@ fn operation(step: &Step) -> Result<DocumentOperation, Fault> {
         Step::Delete { selector, precondition } => {
             Mutation::Delete { target: target(selector)?, condition: condition(precondition) }
         }
+        Step::List { .. } => return Err(Fault::Internal("a list is not one operation".to_owned())),
         Step::Read { selector, precondition } => {
             return Ok(DocumentOperation::Read {
                 target: target(selector)?,

@@ -48,6 +48,8 @@ pub enum Seen {
     Deleted,
     Read(Stored),
     NotModified(String),
+    /// All documents, by their ids.
+    Listed(BTreeMap<String, Stored>),
 }
 
 /// The result of an operation as returned to the client.
@@ -238,7 +240,7 @@ impl<F> Search<'_, F> {
         };
         let lsns = seen.iter().filter_map(|seen| match seen {
             Seen::Created(stored) | Seen::Replaced(stored) => Some(stored.lsn),
-            Seen::Deleted | Seen::Read(_) | Seen::NotModified(_) => None,
+            Seen::Deleted | Seen::Read(_) | Seen::NotModified(_) | Seen::Listed(_) => None,
         });
         lsns.max()
     }
@@ -248,7 +250,7 @@ fn has_effect(operation: &Operation) -> bool {
     match &operation.verdict {
         Verdict::Done(seen) => seen.iter().any(|seen| match seen {
             Seen::Created(_) | Seen::Replaced(_) | Seen::Deleted => true,
-            Seen::Read(_) | Seen::NotModified(_) => false,
+            Seen::Read(_) | Seen::NotModified(_) | Seen::Listed(_) => false,
         }),
         Verdict::Refused(..) => false,
         Verdict::Unknown => true,
@@ -307,13 +309,27 @@ fn show(after: &mut Logical, before: &Logical, result: &StepResult, seen: &Seen)
             let known = expected.as_ref().filter(|expected| !expected.is_empty());
             known.is_none_or(|expected| expected == etag).then_some(())
         }
+        (StepResult::Listed(ids), Seen::Listed(listed)) => {
+            let is_shown = |id: &String| {
+                after
+                    .get(id)
+                    .is_some_and(|version| listed.get(id).is_some_and(|stored| shows(version, stored)))
+            };
+            (ids.len() == listed.len() && ids.iter().all(is_shown)).then_some(())
+        }
         (
             StepResult::Created(_)
             | StepResult::Replaced(_)
             | StepResult::Deleted
             | StepResult::Read(_)
-            | StepResult::NotModified(_),
-            Seen::Created(_) | Seen::Replaced(_) | Seen::Deleted | Seen::Read(_) | Seen::NotModified(_),
+            | StepResult::NotModified(_)
+            | StepResult::Listed(_),
+            Seen::Created(_)
+            | Seen::Replaced(_)
+            | Seen::Deleted
+            | Seen::Read(_)
+            | Seen::NotModified(_)
+            | Seen::Listed(_),
         ) => None,
     }
 }

@@ -96,12 +96,35 @@ pub enum Edit {
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)] // The names say it.
 pub enum Step {
-    Create { body: Body },
-    Upsert { body: Body, precondition: Precondition },
-    Replace { selector: Selector, body: Body, precondition: Precondition },
-    Patch { selector: Selector, edits: Vec<Edit>, precondition: Precondition },
-    Delete { selector: Selector, precondition: Precondition },
-    Read { selector: Selector, precondition: Precondition },
+    Create {
+        body: Body,
+    },
+    Upsert {
+        body: Body,
+        precondition: Precondition,
+    },
+    Replace {
+        selector: Selector,
+        body: Body,
+        precondition: Precondition,
+    },
+    Patch {
+        selector: Selector,
+        edits: Vec<Edit>,
+        precondition: Precondition,
+    },
+    Delete {
+        selector: Selector,
+        precondition: Precondition,
+    },
+    Read {
+        selector: Selector,
+        precondition: Precondition,
+    },
+    /// All documents, as an interactive transaction finds them.
+    List {
+        by_query: bool,
+    },
 }
 
 /// The result of a step.
@@ -117,6 +140,8 @@ pub enum StepResult {
     Read(String),
     /// The client already has this version.
     NotModified(Option<String>),
+    /// All live documents, by their ids.
+    Listed(Vec<String>),
 }
 
 /// Why a step is refused.
@@ -226,6 +251,10 @@ impl Rules {
                 meets(precondition, &old)?;
                 logical.remove(&id);
                 Ok(StepResult::Deleted)
+            }
+            Step::List { .. } => {
+                let live = logical.iter().filter(|(_, version)| !self.is_expired(version));
+                Ok(StepResult::Listed(live.map(|(id, _)| id.clone()).collect()))
             }
             Step::Read { selector, precondition } => {
                 let (id, version) = self.aimed_at(logical, selector)?;

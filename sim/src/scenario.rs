@@ -140,7 +140,20 @@ pub enum RequestKind {
     Single { key: usize, template: StepTemplate },
     Batch { key: usize, templates: Vec<StepTemplate> },
     Bulk(Vec<(usize, StepTemplate)>),
+    Transaction { key: usize, templates: Vec<TransactionTemplate>, turns: u64, is_locked: bool },
     Page { scope: Scope, items_max: usize },
+}
+
+/// A step of an interactive transaction.
+#[derive(Clone, Debug)]
+pub enum TransactionTemplate {
+    /// An operation on one document.
+    Step(StepTemplate),
+    /// All documents of the partition key.
+    List {
+        /// Whether by a query; else by a feed.
+        by_query: bool,
+    },
 }
 
 /// The documents of a feed. A client has one open feed at a time and reads it to its end.
@@ -345,13 +358,19 @@ impl Drawing {
     fn want(&mut self, partitions: u32) -> RequestKind {
         let key = self.random.index(self.keys);
         match self.random.below(100) {
-            0..=59 => RequestKind::Single { key, template: self.template(key) },
-            60..=74 => {
+            0..=49 => RequestKind::Single { key, template: self.template(key) },
+            50..=61 => {
                 let count = self.random.between(1, 5);
                 let templates = (0..count).map(|_| self.template(key)).collect();
                 RequestKind::Batch { key, templates }
             }
-            75..=82 => {
+            62..=78 => {
+                let count = self.random.between(1, 5);
+                let templates = (0..count).map(|_| self.transaction_step(key)).collect();
+                let (turns, is_locked) = (self.random.below(6), self.random.chance(25));
+                RequestKind::Transaction { key, templates, turns, is_locked }
+            }
+            79..=84 => {
                 let count = self.random.between(1, 6);
                 let part = |_| {
                     let key = self.random.index(self.keys);
@@ -370,6 +389,13 @@ impl Drawing {
                 let items_max = usize::try_from(self.random.between(1, 6)).unwrap_or(1);
                 RequestKind::Page { scope, items_max }
             }
+        }
+    }
+
+    fn transaction_step(&mut self, key: usize) -> TransactionTemplate {
+        match self.random.below(10) {
+            0..=2 => TransactionTemplate::List { by_query: self.random.chance(60) },
+            _ => TransactionTemplate::Step(self.template(key)),
         }
     }
 

@@ -39,6 +39,10 @@ pub(crate) fn shown(record: &Record) -> String {
         Call::Steps { key, steps } => {
             format!("key {key} {}", steps.iter().map(brief_step).collect::<Vec<_>>().join(" + "))
         }
+        Call::Transaction { key, steps } => {
+            let steps = steps.iter().map(brief_step).collect::<Vec<_>>().join(" + ");
+            format!("key {key} transaction {steps}")
+        }
         Call::Page { scope, items_max, .. } => format!("page of {items_max} of {scope:?}"),
     };
     let answer = match &record.answer {
@@ -75,6 +79,7 @@ fn brief_step(step: &Step) -> String {
         }
         Step::Delete { selector, precondition } => format!("delete {selector:?} {precondition:?}"),
         Step::Read { selector, precondition } => format!("read {selector:?} {precondition:?}"),
+        Step::List { by_query } => format!("list, by query {by_query}"),
     }
 }
 
@@ -90,6 +95,9 @@ fn brief_seen(seen: &Seen) -> String {
         Seen::Deleted => "deleted".to_owned(),
         Seen::Read(read) => format!("read {}", stored(read)),
         Seen::NotModified(etag) => format!("not modified {etag}"),
+        Seen::Listed(listed) => {
+            format!("listed {}", listed.values().map(stored).collect::<Vec<_>>().join(", "))
+        }
     }
 }
 

@@ -151,7 +151,7 @@ impl Engine {
     pub async fn write(&self, pass: WritePass<'_>) -> Result<DocumentReceipt, RefusedDocument> {
         let Keyed { container, key, operation } = pass.keyed;
         let key = self.logical_key(container, key)?;
-        self.admit_at(container, &key.effective, pass.priority)?;
+        self.admit_at(container, &key.effective, pass.principal.priority())?;
         let (executed, routed) = self.execute_at(container, key, vec![operation], Returned::All).await?;
         let mut executed = executed.map_err(|refusal| routed.refused(refusal.fault))?;
         let (outcome, charge) = executed.outcomes.pop().ok_or_else(no_outcome)?;
@@ -342,6 +342,26 @@ impl<'a> Keyed<'a> {
     ) -> Result<Keyed<'a>, RequestFault> {
         let key = agreed_key(container, given, &operation)?;
         Ok(Keyed { container, key, operation })
+    }
+
+    /// An operation of a transaction with this key.
+    pub(crate) fn in_transaction(
+        container: &'a Container,
+        key: &PartitionKey,
+        operation: DocumentOperation,
+    ) -> Result<Keyed<'a>, RequestFault> {
+        match agreed_key(container, Some(key.clone()), &operation) {
+            Ok(key) => Ok(Keyed { container, key, operation }),
+            Err(RequestFault::PartitionKeyMismatch) => {
+                let given = agreed_key(container, None, &operation)?;
+                Err(RequestFault::OutsideTransaction { own: key.clone(), given })
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
+    pub(crate) fn into_parts(self) -> (&'a Container, PartitionKey, DocumentOperation) {
+        (self.container, self.key, self.operation)
     }
 
     pub(crate) fn container(&self) -> &'a Container {

@@ -184,7 +184,7 @@ pub(crate) fn bounds(container: &Container, scope: &Scope) -> Result<(EffectiveR
 }
 
 /// The rest of `keys` from `start` on: all of them if it is before them, none if it is after them.
-fn resumed(keys: KeyRange, start: Vec<u8>) -> KeyRange {
+pub(crate) fn resumed(keys: KeyRange, start: Vec<u8>) -> KeyRange {
     let start = Bytes::from(start).max(keys.start);
     KeyRange { start, end: keys.end }
 }

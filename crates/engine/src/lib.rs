@@ -27,8 +27,10 @@ mod read_many;
 mod request_memory;
 mod resource_query;
 mod router;
+mod scripts;
 mod slot;
 mod split;
+mod transaction;
 mod verify;
 
 pub use admission::AdmissionBounds;
@@ -36,7 +38,7 @@ pub use authorisation::{
     Access, Account, AccountKey, Action, AdminPass, Assignee, BatchPass, CatalogPass, ChangeFeedPass,
     DocumentPass, DocumentsPass, ExecutePass, FeedPass, Grant, Guarded, Identity, IdentityOptions,
     KeyFingerprint, KeyName, KeyUse, LogicalPartitionPass, Permissions, Principal, QueryPass, Reach,
-    Resource, RoleAssignment, RoleDefinition, RoleTable, Scripts, Users, WritePass,
+    Resource, RoleAssignment, RoleDefinition, RoleTable, Scripts, TransactionPass, Users, WritePass,
 };
 pub use catalog::{
     Addressed, ClientEncryptionKey, Container, ContainerUsage, Creation, Database, Entry, ListPage,
@@ -67,5 +69,9 @@ pub use request_memory::{
 };
 pub use resource_query::ResourceQuery;
 pub use router::RefusedStep;
+/// Scripts as worker processes execute them: calls, the operations that they ask for, and faults.
+pub use script;
+pub use scripts::{ScriptOptions, ScriptRefusal};
 pub use split::{Children, PartitionState, PartitionStatus, SplitAt};
+pub use transaction::{LockWhen, Transaction, TransactionOptions, TransactionReceipt};
 pub use verify::{StoredContainer, Verification, VerifiedContainer, stored_containers, verify};

@@ -22,6 +22,7 @@ use model::{
 use partition::keyspace;
 use plan::query::{Order, Query, Ranking};
 use plan::{DocumentLink, SystemProperties};
+use script::Turn;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -61,14 +62,29 @@ pub struct QueryPage {
 
 impl Engine {
     /// Computes a page of a query.
-    pub async fn query(&self, mut pass: QueryPass<'_>, request: &QueryRequest) -> Result<QueryPage, Fault> {
-        let container = pass.container;
+    pub async fn query(&self, pass: QueryPass<'_>, request: &QueryRequest) -> Result<QueryPage, Fault> {
         self.admit_query(&pass)?;
+        self.query_on(pass, request, None).await
+    }
+
+    /// Computes a page of a query, of the latest state, or of `fixed`, which has the documents of the scope in one
+    /// state. What was done there is not recorded.
+    pub(crate) async fn query_on(
+        &self,
+        mut pass: QueryPass<'_>,
+        request: &QueryRequest,
+        fixed: Option<&Part>,
+    ) -> Result<QueryPage, Fault> {
+        let container = pass.container;
         let addressed = pass.scope.range_id();
         let size = Size::of_text(request.text_bytes);
         let defined = Defined::of(container, self.options.document_link)?;
         let ready = self.prepared(&pass, request, size, &defined).await;
-        let ready = ready.inspect_err(|fault| record_refused(&pass, fault))?;
+        let refuse = |pass: &QueryPass<'_>, fault: &Fault| match fixed {
+            Some(_) => {}
+            None => record_refused(pass, fault),
+        };
+        let ready = ready.inspect_err(|fault| refuse(&pass, fault))?;
         let Ready { query, program: prepared, resume, context } = ready;
         let resume = match resume {
             None => None,
@@ -81,14 +97,15 @@ impl Engine {
                 Some(resume)
             }
         };
-        let refuse = |fault: &Fault| record_refused(&pass, fault);
+        let refuse = |fault: &Fault| refuse(&pass, fault);
         let mut program = Arc::clone(&prepared);
         let mut spent = QueryMetrics::default();
         if let Order::Rank(ranking) = &query.order {
             let request = QueryRequest { query: Arc::clone(&query), ..request.clone() };
-            let ranked = Box::pin(self.ranked(&pass, &request, ranking, &mut spent)).await;
+            let ranked = Box::pin(self.ranked(&pass, &request, ranking, fixed, &mut spent)).await;
             program = ranked.inspect_err(refuse)?;
         }
+        let user_functions = self.functions_of(container, &program, turn(fixed)).inspect_err(refuse)?;
         let page = PageRequest {
             program,
             items_max: request.items_max,
@@ -97,9 +114,10 @@ impl Engine {
             resume,
             bounds: self.options.query_bounds,
             memory: Arc::clone(&self.query_memory),
+            user_functions,
             parts: Vec::new(),
         };
-        let query_scope = QueryScope { scope: &pass.scope, session: &request.session, size };
+        let query_scope = QueryScope { scope: &pass.scope, session: &request.session, size, fixed };
         let page = self.page(&pass, &query_scope, page).await.inspect_err(refuse)?;
         spent.add(&page.metrics);
         let metrics = QueryMetrics { rows: page.metrics.rows, bytes: page.metrics.bytes, ..spent };
@@ -110,7 +128,7 @@ impl Engine {
             };
             continuation::seal(&self.continuation_key, &context, container, &pass.scope, &resume.encode())
         };
-        let charge = self.record_query(container, &page.seen, &metrics);
+        let charge = self.price_query(container, &query, &page.seen, &metrics, fixed.is_none());
         let token = |(ordinal, lsn)| SessionToken { ordinal, lsn };
         let mut session = page.seen.into_iter().map(token).collect();
         if let Some(ordinal) = addressed {
@@ -136,32 +154,41 @@ impl Engine {
         Ok(slots.try_for_each(|slot| self.admit(slot, pass.principal.priority()))?)
     }
 
-    /// Prices the work of each partition that was read, at least the price of an empty page, and records it.
-    fn record_query(
+    /// Prices the work of each partition that was read, at least the price of an empty page, and records it if
+    /// `is_recorded`.
+    fn price_query(
         &self,
         container: &Container,
+        query: &Query,
         seen: &[(PartitionOrdinal, Lsn)],
         metrics: &QueryMetrics,
+        is_recorded: bool,
     ) -> Charge {
         if let Some(path) = metrics.path {
             self.metrics.query_time(path, metrics.total_time);
         }
+        // Each constant of the filter is looked up in each partition, whatever path was chosen there.
+        let looked_up = query.filter_constants();
         let mut total = Charge::NONE;
-        let mut record = |ordinal, documents, bytes| {
-            let charge = Work::Query { documents, bytes }.price();
-            if let Some(slot) = container.map.load().by_ordinal(ordinal) {
+        let mut record = |ordinal, documents, bytes, read| {
+            let charge = Work::Query { documents, bytes, terms: looked_up + read }.price();
+            if is_recorded && let Some(slot) = container.map.load().by_ordinal(ordinal) {
                 slot.ledger.add(charge);
             }
             total += charge;
         };
         for work in &metrics.partitions {
-            record(work.ordinal, work.documents, work.bytes);
+            record(work.ordinal, work.documents, work.bytes, work.terms);
         }
-        let is_recorded = |ordinal| metrics.partitions.iter().any(|work| work.ordinal == ordinal);
-        for (ordinal, _) in seen.iter().filter(|(ordinal, _)| !is_recorded(*ordinal)) {
-            record(*ordinal, 0, 0);
+        let has_work = |ordinal| metrics.partitions.iter().any(|work| work.ordinal == ordinal);
+        for (ordinal, _) in seen.iter().filter(|(ordinal, _)| !has_work(*ordinal)) {
+            record(*ordinal, 0, 0, 0);
         }
-        if total == Charge::NONE { Work::Query { documents: 0, bytes: 0 }.price() } else { total }
+        if total == Charge::NONE {
+            Work::Query { documents: 0, bytes: 0, terms: looked_up }.price()
+        } else {
+            total
+        }
     }
 
     /// Prepares a query: here, or if that takes long, separately from other requests.
@@ -217,20 +244,22 @@ impl Engine {
         pass: &QueryPass<'_>,
         request: &QueryRequest,
         ranking: &Ranking,
+        fixed: Option<&Part>,
         spent: &mut QueryMetrics,
     ) -> Result<Arc<Program>, Fault> {
         let query = &request.query;
         // Scores depend on the words of all documents. A caller who may not query all of them must not learn of them
-        // by the order of those that it may.
+        // by the order of those that it may. A transaction knows its own logical partition only.
         let whole = self.access.query_documents(pass.principal, pass.container, Scope::Container);
-        let known = whole.map_or_else(|_| pass.scope.clone(), |whole| whole.scope);
+        let whole = whole.ok().filter(|_| fixed.is_none());
+        let known = whole.map_or_else(|| pass.scope.clone(), |whole| whole.scope);
         let statistics = match rank::statistics_query(query, ranking) {
-            Some(statistics) => self.one_value(pass, request, &known, statistics, spent).await?,
+            Some(statistics) => self.one_value(pass, request, (&known, fixed), statistics, spent).await?,
             None => None,
         };
         let scores = rank::scores(ranking, statistics.as_ref().map(Value::as_ref));
         let rows = match rank::scores_query(query, &scores) {
-            Some(rows) => self.one_value(pass, request, &pass.scope, rows, spent).await?,
+            Some(rows) => self.one_value(pass, request, (&pass.scope, fixed), rows, spent).await?,
             None => None,
         };
         let query = rank::ordered(query, ranking, scores, rows.as_ref().map(Value::as_ref));
@@ -242,13 +271,15 @@ impl Engine {
         &self,
         pass: &QueryPass<'_>,
         request: &QueryRequest,
-        scope: &Scope,
+        (scope, fixed): (&Scope, Option<&Part>),
         query: Query,
         spent: &mut QueryMetrics,
     ) -> Result<Option<Value>, Fault> {
         let request = QueryRequest { query: Arc::new(query), ..request.clone() };
+        let program = self.program(pass, &request).await?;
         let page = PageRequest {
-            program: self.program(pass, &request).await?,
+            user_functions: self.functions_of(pass.container, &program, turn(fixed))?,
+            program,
             items_max: 1,
             bytes_max: usize::MAX,
             ends_at_ranges: false,
@@ -257,7 +288,8 @@ impl Engine {
             memory: Arc::clone(&self.query_memory),
             parts: Vec::new(),
         };
-        let query_scope = QueryScope { scope, session: &[], size: Size::of_text(request.text_bytes) };
+        let size = Size::of_text(request.text_bytes);
+        let query_scope = QueryScope { scope, session: &[], size, fixed };
         let page = self.page(pass, &query_scope, page).await?;
         spent.add(&page.metrics);
         Ok(page.rows.into_iter().next().and_then(|row| match row {
@@ -269,8 +301,8 @@ impl Engine {
     /// How a query is executed, as text.
     pub async fn explain(&self, pass: QueryPass<'_>, request: &QueryRequest) -> Result<String, Fault> {
         let program = self.program(&pass, request).await?;
-        let query_scope =
-            QueryScope { scope: &pass.scope, session: &[], size: Size::of_text(request.text_bytes) };
+        let size = Size::of_text(request.text_bytes);
+        let query_scope = QueryScope { scope: &pass.scope, session: &[], size, fixed: None };
         let parts: Arc<[Part]> = self.parts(pass.container, &query_scope).await?.into();
         let items_max = request.items_max;
         let begin = |meter| {
@@ -283,8 +315,8 @@ impl Engine {
     /// Which indexes a query uses, and which might help it.
     pub async fn index_use(&self, pass: &QueryPass<'_>, request: &QueryRequest) -> Result<IndexUse, Fault> {
         let program = self.program(pass, request).await?;
-        let query_scope =
-            QueryScope { scope: &pass.scope, session: &[], size: Size::of_text(request.text_bytes) };
+        let size = Size::of_text(request.text_bytes);
+        let query_scope = QueryScope { scope: &pass.scope, session: &[], size, fixed: None };
         let parts: Arc<[Part]> = self.parts(pass.container, &query_scope).await?.into();
         let definition = pass.container.definition();
         let indexing = Arc::new(definition.policies.indexing.clone());
@@ -318,6 +350,9 @@ impl Engine {
 
     /// The partitions of a scope by the newest map, and the part of each that is read.
     async fn parts(&self, container: &Container, query_scope: &QueryScope<'_>) -> Result<Vec<Part>, Fault> {
+        if let Some(fixed) = query_scope.fixed {
+            return Ok(vec![fixed.clone()]);
+        }
         let (hashes, keys) = match query_scope.scope {
             // Whole partitions; the keys of each are computed once.
             Scope::Container => (EffectiveRange::full(), None),
@@ -355,6 +390,11 @@ impl Engine {
     }
 }
 
+/// Whose turn the functions of a query use: a transaction may be that of a script, which holds a worker meanwhile.
+fn turn(fixed: Option<&Part>) -> Turn {
+    if fixed.is_some() { Turn::OfScript } else { Turn::Own }
+}
+
 /// Records a refused query for the first partition of its scope.
 fn record_refused(pass: &QueryPass<'_>, fault: &Fault) {
     let Ok((hashes, _)) = bounds(pass.container, &pass.scope) else { return };
@@ -368,6 +408,8 @@ struct QueryScope<'a> {
     scope: &'a Scope,
     session: &'a [SessionToken],
     size: Size,
+    /// What is read, if it is not the latest state of the scope.
+    fixed: Option<&'a Part>,
 }
 
 /// A prepared query.

@@ -14,8 +14,8 @@ use crate::ledger::{Ledger, refusal_charge};
 use crate::slot::PartitionSlot;
 use kv::{Health, KeyRange, Store};
 use model::{
-    Charge, EffectiveKey, EffectiveRange, Fault, LimitFault, Lsn, MissingFault, PartitionKey, Priority,
-    RequestFault, SessionToken, StorageFault, Work,
+    Charge, ConflictFault, EffectiveKey, EffectiveRange, Fault, LimitFault, Lsn, MissingFault, PartitionKey,
+    Priority, RequestFault, SessionToken, StorageFault, Work,
 };
 use partition::index::IndexFinding;
 use partition::{PhysicalPartition, RecordPage, RecordScan, Unexecuted, keyspace};
@@ -116,7 +116,7 @@ impl Attempts {
         self.made < ROUTES_MAX && has_stopped
     }
 
-    fn again_at(&mut self, routed: &Routed) -> bool {
+    pub(crate) fn again_at(&mut self, routed: &Routed) -> bool {
         self.again(std::iter::once(&routed.partition))
     }
 }
@@ -209,6 +209,7 @@ impl Engine {
                     transaction = *given_back
                 }
                 Err(Unexecuted::Stopped(_)) => return Err(stopped()),
+                Err(Unexecuted::Changed) => return Err(ConflictFault::ConcurrentChange.into()),
             }
         }
     }
@@ -369,7 +370,7 @@ impl Engine {
     }
 }
 
-fn stopped() -> Fault {
+pub(crate) fn stopped() -> Fault {
     StorageFault::Unavailable { cause: "the partition has stopped".to_owned() }.into()
 }
 

@@ -5,6 +5,7 @@
 use crate::filter;
 use crate::index::term_count;
 use crate::log::LogKind;
+use crate::numbering::Identity;
 use crate::record::Record;
 use crate::staging::{Accepted, RecordState, Staging, StagingContext};
 use crate::state::WriterState;
@@ -15,19 +16,21 @@ use model::{
     RequestFault, Work,
 };
 use plan::{
-    Condition, DocumentOperation, Item, Mutation, Outcome, Rename, SYSTEM_PROPERTIES, StepFault, Target,
-    Transaction, WhenAbsent,
+    Condition, DocumentOperation, Item, LogicalKey, Mutation, Outcome, Rename, SYSTEM_PROPERTIES, StepFault,
+    Target, Transaction, WhenAbsent,
 };
 use value::{Document, PatchOperation};
 
 /// Outcome and work of each step of an accepted transaction.
 pub(crate) type Outcomes = Vec<(Outcome, Work)>;
 
-/// Runs all steps of `transaction` on `state`. If one is refused, all are.
+/// Runs all steps of `transaction` on `state`. If one is refused, all are. `identities` has the numbers and ETags that
+/// a draft has assigned to the steps; otherwise those after the head are assigned.
 pub(crate) async fn evaluate(
     context: StagingContext<'_>,
     state: &WriterState,
     transaction: &Transaction,
+    identities: Option<&[Identity]>,
 ) -> Result<(Accepted, Outcomes), StepFault> {
     #[cfg(feature = "planted-faults")]
     crate::planted::panic_if_due();
@@ -35,6 +38,9 @@ pub(crate) async fn evaluate(
     let mut outcomes = Vec::with_capacity(transaction.operations.len());
     let mut returned_bytes = 0;
     for (index, operation) in transaction.operations.iter().enumerate() {
+        if let Some(identity) = identities.and_then(|identities| identities.get(index)) {
+            staging.assign_after(*identity);
+        }
         let done = step(&mut staging, &transaction.key.partition_key, operation).await;
         let bounded = done.and_then(|(outcome, work)| {
             staging.check_bounds()?;
@@ -54,6 +60,19 @@ pub(crate) async fn evaluate(
     #[cfg(feature = "planted-faults")]
     crate::planted::spoil(transaction, &mut accepted.rows);
     Ok((accepted, outcomes))
+}
+
+/// Runs one step of a draft on `state`.
+pub(crate) async fn evaluate_step(
+    context: StagingContext<'_>,
+    state: &WriterState,
+    key: &LogicalKey,
+    operation: &DocumentOperation,
+) -> Result<(Accepted, Outcome, Work), Fault> {
+    let mut staging = Staging::new(context, state, key);
+    let (outcome, work) = step(&mut staging, &key.partition_key, operation).await?;
+    staging.check_bounds()?;
+    Ok((staging.accept(), outcome, work))
 }
 
 /// Refuses a transaction whose answer would exceed the limit.

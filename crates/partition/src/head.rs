@@ -11,6 +11,7 @@
 
 use crate::keyspace::{self, META, PartitionId};
 use crate::log::LogPosition;
+use crate::partition::PartitionCounts;
 use crate::storage::{damaged, read_fault};
 use bytes::{BufMut, Bytes, BytesMut};
 use kv::{Direction, KeyRange, ScanLimit, View};
@@ -75,6 +76,12 @@ impl Head {
     pub(crate) fn of_child(&self, documents: u64, bytes: u64) -> Head {
         let (counter, counter_reserved) = (0, 0);
         Head { counter, counter_reserved, documents, bytes, ..self.clone().closed() }
+    }
+
+    /// The head on which a draft is based: it is never stored.
+    pub(crate) fn of_draft(lsn: Lsn, time: Ticks, counts: PartitionCounts) -> Head {
+        let PartitionCounts { documents, bytes } = counts;
+        Head { lsn, time, documents, bytes, ..Head::default() }
     }
 
     /// An upper bound of all LSNs and stamps that were assigned.

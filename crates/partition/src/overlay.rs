@@ -24,8 +24,8 @@ impl From<View> for RowsView {
 
 impl RowsView {
     /// The same rows of the store with `rows` on top, instead of any other overlay.
-    pub(crate) fn with_overlay(&self, rows: Rows) -> RowsView {
-        RowsView { base: self.base.clone(), overlay: Some(Arc::new(rows)) }
+    pub(crate) fn with_overlay(&self, rows: Arc<Rows>) -> RowsView {
+        RowsView { base: self.base.clone(), overlay: Some(rows) }
     }
 
     /// Returns whether the overlay writes or deletes this row. Caches contain committed rows only.
@@ -206,7 +206,7 @@ mod tests {
             };
             expected.extend(row.map(|row| (key(number), row)));
         }
-        let rows = RowsView::from(base).with_overlay(changes);
+        let rows = RowsView::from(base).with_overlay(Arc::new(changes));
         for (start, end) in [(0, 60), (5, 41), (20, 40), (22, 30), (59, 60), (30, 30)] {
             let range = KeyRange { start: key(start), end: Some(key(end)) };
             let inside: Vec<_> = expected.iter().filter(|(key, _)| range.contains(key)).cloned().collect();

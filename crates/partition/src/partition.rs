@@ -2,6 +2,7 @@
 //!
 //! Writes are queued for the writer; reads use the published view. Knows nothing of other partitions.
 
+use crate::basis::Basis;
 use crate::cache::{CacheProbe, RecordCache};
 use crate::carryover::Carryover;
 use crate::checkpoint::RescheduleCheckpoint;
@@ -16,6 +17,7 @@ use crate::index::{
 use crate::keyspace::{self, META, PartitionId};
 use crate::lineage::{Ancestor, Lineage};
 use crate::metrics::PartitionMetrics;
+use crate::numbering::Numbering;
 use crate::owner::Owner;
 use crate::published::Published;
 use crate::shape::CurrentShape;
@@ -23,14 +25,17 @@ use crate::split::{PreparedSplit, Seal, SealedPartition, Separation};
 use crate::staging::CountsChange;
 use crate::storage::commit_fault;
 use crate::view::{PartitionView, RecordPage, RecordScan};
-use crate::writer::{Command, SplitCommand, Writer};
+use crate::writer::{Command, Execution, KeyLock, SplitCommand, Writer};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use kv::{Batch, CommitFault, Durability, Lane, Store, View};
 use model::limits::ITEM_BYTES_MAX;
-use model::{Ambient, EffectiveKey, EffectiveRange, Fault, Lsn, MissingFault, StorageFault, Work};
+use model::{
+    Ambient, ConflictFault, EffectiveKey, EffectiveRange, Fault, Lsn, MissingFault, StorageFault, Work,
+};
 use plan::{Condition, LogicalKey, Outcome, StepFault, Target, Transaction};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 /// Requests that may wait in the queue of one writer; further ones wait for space in the queue.
@@ -80,6 +85,8 @@ pub enum Unexecuted {
     Refused(Box<StepFault>),
     /// The partition stopped before it accepted the transaction. Nothing was done.
     Stopped(Box<Transaction>),
+    /// Others have changed the logical partition since the draft began. Nothing was done.
+    Changed,
 }
 
 impl From<StepFault> for Unexecuted {
@@ -125,6 +132,7 @@ pub struct PhysicalPartition {
     progress: Arc<IndexProgress>,
     clock: Arc<PartitionClock>,
     carryover: Arc<Carryover>,
+    numbering: Arc<Numbering>,
     environment: PartitionEnvironment,
 }
 
@@ -163,6 +171,7 @@ impl PhysicalPartition {
             Arc::new(ArcSwap::from_pointee(Published::without_view(&Head::default(), Lane::default())));
         let progress = Arc::new(IndexProgress::default());
         let clock = Arc::clone(&carryover.clock);
+        let numbering = Arc::new(Numbering::default());
         let (commands, queue) = mpsc::channel(QUEUE_MAX);
         let writer = Writer::new(
             environment.clone(),
@@ -171,6 +180,7 @@ impl PhysicalPartition {
             Arc::clone(&published),
             Arc::clone(&progress),
             Arc::clone(&carryover),
+            Arc::clone(&numbering),
         )
         .await?;
         carryover.set_closed(false);
@@ -185,6 +195,7 @@ impl PhysicalPartition {
             progress,
             clock,
             carryover,
+            numbering,
             environment,
         })
     }
@@ -233,13 +244,24 @@ impl PhysicalPartition {
         self.try_execute(transaction).await.map_err(|unexecuted| match unexecuted {
             Unexecuted::Refused(refusal) => *refusal,
             Unexecuted::Stopped(_) => StepFault { index: 0, fault: writer_stopped(), work: Work::Free },
+            Unexecuted::Changed => {
+                StepFault { index: 0, fault: ConflictFault::ConcurrentChange.into(), work: Work::Free }
+            }
         })
     }
 
     /// As `execute`, but returns the transaction if the partition has stopped.
     pub async fn try_execute(&self, transaction: Transaction) -> Result<Executed, Unexecuted> {
+        self.send_execution(transaction, None).await
+    }
+
+    async fn send_execution(
+        &self,
+        transaction: Transaction,
+        basis: Option<Box<Basis>>,
+    ) -> Result<Executed, Unexecuted> {
         let (reply, answer) = oneshot::channel();
-        let command = Command::Execute { transaction, reply };
+        let command = Command::Execute(Execution { transaction, basis, reply, waits_since: None });
         if let Err(mpsc::error::SendError(command)) = self.commands.send(command).await {
             return Err(command.into_unexecuted());
         }
@@ -270,6 +292,7 @@ impl PhysicalPartition {
             shape,
             lsn: published.lsn,
             counts: published.counts,
+            time: published.time,
             history_from: published.history_from,
             now: self.clock.now(),
         })
@@ -284,10 +307,28 @@ impl PhysicalPartition {
         index.lacks(required_terms).then_some(published.lsn)
     }
 
-    /// Starts a draft on the latest durable state.
-    pub async fn draft(&self) -> Result<Draft, Fault> {
+    /// Begins a draft in a logical partition on the latest durable state, under the lock of its owner if it has one.
+    pub async fn begin(&self, key: LogicalKey, lock: Option<KeyLock>) -> Result<Draft, Fault> {
+        let open = self.numbering.begin_draft();
         let ambient = Arc::clone(&self.environment.ambient);
-        Draft::begin(self.view().await?, Arc::clone(&self.clock), ambient).await
+        Ok(Draft::begin(self.view().await?, key, self.clock.now_ticks(), ambient, open, lock))
+    }
+
+    /// Commits a draft of this partition: all of it durably, or nothing.
+    pub async fn commit(&self, draft: Draft) -> Result<Executed, Unexecuted> {
+        let (transaction, basis, _lock) = draft.into_commit();
+        self.send_execution(transaction, Some(Box::new(basis))).await
+    }
+
+    /// Locks a logical partition: the changes of others wait until the lock is dropped or its draft is committed, for
+    /// [`LOCK_TIME_MAX`](crate::LOCK_TIME_MAX) at most. Waits for locks of others for `wait_max`.
+    pub async fn lock(&self, key: &LogicalKey, wait_max: Duration) -> Result<KeyLock, Fault> {
+        let prefix = keyspace::logical_prefix(self.spec.id.container, key);
+        let locked = self.send(|reply| Command::Lock { prefix, reply });
+        match tokio::time::timeout(wait_max, locked).await {
+            Ok(locked) => locked?,
+            Err(_) => Err(ConflictFault::Locked { waited: wait_max }.into()),
+        }
     }
 
     /// Reads one document from the latest durable state and returns the LSN of that state too.

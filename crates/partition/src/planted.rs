@@ -32,6 +32,10 @@ pub enum PlantedFault {
     ChangesAreMissed,
     /// Readers of changes get some transactions again.
     ChangesAreRepeated,
+    /// A draft is committed whatever others have written since it began.
+    DraftsAreNotValidated,
+    /// Writes before the table of last writes was created do not count.
+    FloorIsForgotten,
 }
 
 thread_local! {

@@ -5,7 +5,7 @@ use crate::index::{Fingerprint, IndexReader};
 use crate::log::LogPosition;
 use crate::partition::PartitionCounts;
 use kv::{Lane, View};
-use model::Lsn;
+use model::{Lsn, Ticks};
 use std::sync::Arc;
 
 /// The latest durable state of a partition, as readers load it.
@@ -21,6 +21,8 @@ pub(crate) struct Published {
     pub(crate) index_pieces: usize,
     pub(crate) lsn: Lsn,
     pub(crate) counts: PartitionCounts,
+    /// The time of the last change.
+    pub(crate) time: Ticks,
     /// The history has every change from this position on.
     pub(crate) history_from: LogPosition,
     /// Whether the view has all log entries of the partition under its own prefix, none under those of ancestors.
@@ -53,6 +55,7 @@ impl Published {
             index_pieces: 0,
             lsn: head.lsn,
             counts,
+            time: head.time,
             history_from: head.history_from,
             has_own_log: false,
             lane,

@@ -9,6 +9,7 @@ use crate::index::{Changes, DocumentVersion};
 use crate::keyspace::{self, EXPIRY, HISTORY, LOG, NUMBERS, PartitionId, RECORDS, UNIQUE};
 use crate::lineage::Lineage;
 use crate::log::{LogEntry, LogKind, LogPosition};
+use crate::numbering::Identity;
 use crate::record::Record;
 use crate::shape::ContainerShape;
 use crate::state::{Rows, WriterState};
@@ -64,6 +65,8 @@ pub(crate) struct Staging<'a> {
     pub(crate) context: StagingContext<'a>,
     state: &'a WriterState,
     pub(crate) logical_prefix: Bytes,
+    /// The prefixes of the logical partitions before it.
+    entered_prefixes: Vec<Bytes>,
     effective_key: Bytes,
     rows: Rows,
     /// Bytes of the rows, keys included.
@@ -89,6 +92,10 @@ pub(crate) struct Accepted {
     pub(crate) head: Head,
     /// The changes of the counts of the keys that are counted separately.
     pub(crate) counted: [CountsChange; 2],
+    /// The prefix of the logical partition.
+    pub(crate) logical_prefix: Bytes,
+    /// Those of other logical partitions that housekeeping has changed in the same transaction.
+    pub(crate) entered_prefixes: Vec<Bytes>,
 }
 
 impl<'a> Staging<'a> {
@@ -100,6 +107,7 @@ impl<'a> Staging<'a> {
             state,
             effective_key: keyspace::effective_key(&logical_prefix, key),
             logical_prefix,
+            entered_prefixes: Vec::new(),
             rows: Rows::new(),
             bytes: 0,
             lsn: head.lsn.next(),
@@ -125,8 +133,14 @@ impl<'a> Staging<'a> {
                 self.put(LOG, keyspace::log_key(self.context.partition, at), entry.encode());
             }
         }
-        let Staging { rows, bytes, changes, head, counted, .. } = self;
-        Accepted { rows, bytes, changes, head, counted }
+        let Staging { rows, bytes, changes, head, counted, logical_prefix, entered_prefixes, .. } = self;
+        Accepted { rows, bytes, changes, head, counted, logical_prefix, entered_prefixes }
+    }
+
+    /// The next document number and ETag are those after `identity`.
+    pub(crate) fn assign_after(&mut self, identity: Identity) {
+        self.head.counter = identity.counter;
+        self.head.stamp = identity.stamp;
     }
 
     /// Refuses a transaction that is larger than one batch of the store can be.
@@ -159,7 +173,8 @@ impl<'a> Staging<'a> {
         let effective = definition.effective_key(&partition_key);
         self.effective_key = Bytes::copy_from_slice(effective.as_bytes());
         let key = LogicalKey { partition_key, effective };
-        self.logical_prefix = keyspace::logical_prefix(self.context.partition.container, &key);
+        let prefix = keyspace::logical_prefix(self.context.partition.container, &key);
+        self.entered_prefixes.push(std::mem::replace(&mut self.logical_prefix, prefix));
         Ok(())
     }
 

@@ -2,17 +2,16 @@
 
 use crate::evaluate::Outcomes;
 use crate::partition::{Executed, Unexecuted};
-use crate::writer::{Command, Reply};
+use crate::writer::{Command, Execution};
 use kv::{DiskSpace, Store};
-use model::{Fault, Lsn, StorageFault, Work};
+use model::{Fault, Lsn, StorageFault};
 use plan::{DocumentOperation, Mutation, StepFault, Transaction};
 use std::collections::VecDeque;
 
 /// A transaction that was evaluated and waits for its commit.
 pub(crate) struct Decided {
-    pub(crate) transaction: Transaction,
+    pub(crate) execution: Execution,
     pub(crate) verdict: Result<Outcomes, StepFault>,
-    pub(crate) reply: Reply,
 }
 
 /// Whether a transaction can only free space.
@@ -38,8 +37,10 @@ pub(crate) fn full_fault(store: &Store) -> Option<Fault> {
 
 pub(crate) fn answer(decided: Vec<Decided>, lsn: Lsn) {
     for one in decided {
-        let _ =
-            one.reply.send(one.verdict.map(|outcomes| Executed { outcomes, lsn }).map_err(Unexecuted::from));
+        let _ = one
+            .execution
+            .reply
+            .send(one.verdict.map(|outcomes| Executed { outcomes, lsn }).map_err(Unexecuted::from));
     }
 }
 
@@ -57,14 +58,13 @@ pub(crate) fn refuse(decided: Vec<Decided>, fault: &Fault, runs: Retry, again: &
     for one in decided {
         let runs_again = match runs {
             Retry::None => false,
-            Retry::Shrinking => is_shrinking(&one.transaction),
+            Retry::Shrinking => is_shrinking(&one.execution.transaction),
             Retry::All => true,
         };
         if runs_again {
-            again.push_back(Command::Execute { transaction: one.transaction, reply: one.reply });
+            again.push_back(Command::Execute(one.execution));
         } else {
-            let refusal = StepFault { index: 0, fault: fault.clone(), work: Work::Free };
-            let _ = one.reply.send(Err(refusal.into()));
+            one.execution.refuse(fault.clone());
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::shape::ContainerShape;
 use crate::storage::{damaged, read_fault};
 use bytes::Bytes;
 use kv::{KeyRange, ScanLimit};
-use model::{DefaultTtl, DocumentNumber, Fault, Lsn, MissingFault, Work};
+use model::{DefaultTtl, DocumentNumber, Fault, Lsn, MissingFault, Ticks, Work};
 use plan::{Condition, LogicalKey, Outcome, StoredDocument, Target};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -45,6 +45,8 @@ pub struct PartitionView {
     pub(crate) shape: Arc<ContainerShape>,
     pub(crate) lsn: Lsn,
     pub(crate) counts: PartitionCounts,
+    /// The time of the last change.
+    pub(crate) time: Ticks,
     /// The history has every change from this position on.
     pub(crate) history_from: LogPosition,
     pub(crate) now: u64,

@@ -2,6 +2,7 @@
 
 mod config;
 mod keys;
+mod local_server;
 mod partitions;
 mod repair;
 mod script;
@@ -29,9 +30,9 @@ pub(crate) fn run(
         },
         Some(("keys", keys)) => keys::run(keys, environment),
         Some(("partitions", partitions)) => partitions::run(partitions, environment),
+        Some(("script", script)) => script::run(script, environment),
         Some(("verify", verify)) => verify::run(verify, environment),
         Some(("repair", repair)) => repair::run(repair, environment),
-        Some(("script", script)) => script::run(script),
         Some((script::WORKER, worker)) => script::work(worker),
         Some(("serve", serve)) => start::run(Mode::Serve, serve, environment),
         Some((_, dev)) => start::run(Mode::Dev, dev, environment),

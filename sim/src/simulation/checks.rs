@@ -9,7 +9,7 @@ use crate::naive::{Refusal, Rules, Version};
 use crate::scenario::KEYS;
 use crate::trace::brief;
 use crate::world::{CheckFailure, Found};
-use model::{ConflictFault, Fault, MissingFault, PreconditionFault, RequestFault, StorageFault};
+use model::{ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, RequestFault, StorageFault};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -19,7 +19,7 @@ impl Simulation<'_> {
         self.check_spoiled(records)?;
         let mut operations: Vec<Vec<Operation>> = vec![Vec::new(); KEYS.len()];
         for record in records {
-            if let Call::Steps { key, steps } = &record.call
+            if let Call::Steps { key, steps } | Call::Transaction { key, steps } = &record.call
                 && let Some(verdict) = self.verdict(record)?
             {
                 operations[*key].push(Operation {
@@ -200,6 +200,7 @@ impl Simulation<'_> {
                     Seen::Created(stored) => shown.written.push((stored, true)),
                     Seen::Replaced(stored) => shown.written.push((stored, false)),
                     Seen::Read(stored) => shown.read.push(stored),
+                    Seen::Listed(listed) => shown.read.extend(listed.values()),
                     Seen::Deleted | Seen::NotModified(_) => {}
                 }
             }
@@ -285,6 +286,10 @@ impl Simulation<'_> {
                 return Ok(Some(Verdict::Unknown));
             }
             Fault::Storage(StorageFault::Full { .. }) if self.is_full => return Ok(None),
+            Fault::Conflict(ConflictFault::ConcurrentChange | ConflictFault::Locked { .. }) => {
+                return Ok(None);
+            }
+            Fault::Limit(LimitFault::TransactionTime { .. }) if self.world.may_fail() => return Ok(None),
             Fault::Storage(StorageFault::Unavailable { .. } | StorageFault::Damaged { .. })
                 if self.world.may_fail() =>
             {

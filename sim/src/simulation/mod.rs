@@ -11,15 +11,15 @@ mod changes;
 mod checks;
 
 use crate::change_readers::ChangeReaders;
-use crate::clients::{Lane, PreparedKind, PreparedRequest};
+use crate::clients::{Lane, PreparedKind, PreparedRequest, PreparedTransaction};
 use crate::feeds::Feed;
 use crate::history::{Moment, quiescent};
 use crate::hooks::Hooks;
 use crate::identity::Identities;
 use crate::naive::{DefaultTtl, Logical, Precondition, Rules, Selector, Step, Version};
 use crate::scenario::{
-    KEYS, LANES_MAX, PreconditionTemplate, Request, RequestKind, Scenario, StepKind, StepTemplate, Trouble,
-    Wave, id_text,
+    KEYS, LANES_MAX, PreconditionTemplate, Request, RequestKind, Scenario, StepKind, StepTemplate,
+    TransactionTemplate, Trouble, Wave, id_text,
 };
 use crate::trace::{shown, title};
 use crate::world::{CheckFailure, World};
@@ -313,6 +313,18 @@ impl<'a> Simulation<'a> {
             RequestKind::Batch { key, templates } => {
                 let steps = templates.iter().map(|template| self.step(*key, template));
                 PreparedKind::Batch(*key, steps.collect())
+            }
+            RequestKind::Transaction { key, templates, turns, is_locked } => {
+                let steps = templates.iter().map(|template| match template {
+                    TransactionTemplate::Step(template) => self.step(*key, template),
+                    TransactionTemplate::List { by_query } => Step::List { by_query: *by_query },
+                });
+                PreparedKind::Transaction(PreparedTransaction {
+                    key: *key,
+                    steps: steps.collect(),
+                    turns: *turns,
+                    is_locked: *is_locked,
+                })
             }
             RequestKind::Bulk(parts) => {
                 let part = |(key, template): &(usize, StepTemplate)| (*key, self.step(*key, template));

@@ -7,6 +7,7 @@ mod housekeeping;
 mod planted_histories;
 mod planted_rows;
 mod planted_splits;
+mod planted_transactions;
 mod queries;
 mod recorded_histories;
 mod refused;

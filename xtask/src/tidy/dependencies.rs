@@ -28,7 +28,11 @@ const CRATES: [CrateRule; 17] = [
     allow("crates/script", "script", &["value", "model"]),
     allow("crates/partition", "partition", &["value", "model", "plan", "eval", "kv"]),
     allow("crates/exec", "exec", &["value", "model", "plan", "eval", "kv", "partition"]),
-    allow("crates/engine", "engine", &["value", "model", "plan", "eval", "kv", "partition", "exec"]),
+    allow(
+        "crates/engine",
+        "engine",
+        &["value", "model", "plan", "eval", "kv", "partition", "exec", "script"],
+    ),
     allow("apis/control", "control", &["model", "engine"]),
     allow("apis/nosql", "nosql", &["value", "model", "plan", "sql", "engine"]),
     // An API written as a test: what it needs is in the core.

@@ -5,6 +5,7 @@
 
 use super::{CredentialFault, NosqlFault, NosqlQueryFault, RouteFault, WireFault};
 use crate::compatibility::StrictFault;
+use engine::script::{ResultFault, ScriptFault};
 use http::StatusCode;
 use model::{
     AccessFault, BearerFault, ConflictFault, DataAction, Fault, LimitFault, MissingFault, PreconditionFault,
@@ -49,11 +50,37 @@ pub(crate) fn wire(fault: &NosqlFault) -> (StatusCode, u32, &'static str) {
         | NosqlFault::Strict(
             StrictFault::Version { .. } | StrictFault::DistanceDirection | StrictFault::CompositeIndex,
         ) => (StatusCode::BAD_REQUEST, 0),
+        NosqlFault::Script(fault) => script(fault),
         // Makes a client ask for a plan and merge, if it can.
         NosqlFault::Strict(StrictFault::NeedsMerge { .. })
         | NosqlFault::Query(NosqlQueryFault::FeaturesMissing { .. }) => (StatusCode::BAD_REQUEST, 1004),
     };
     (status, substatus, code_text(status))
+}
+
+/// 449: a client runs the request again.
+fn retry_with() -> StatusCode {
+    StatusCode::from_u16(449).unwrap_or(StatusCode::CONFLICT)
+}
+
+/// The number of an error that a script has thrown is the substatus.
+fn script(fault: &ScriptFault) -> (StatusCode, u32) {
+    match fault {
+        ScriptFault::Syntax(_) => (StatusCode::BAD_REQUEST, 0xFFFF),
+        ScriptFault::Thrown(thrown) => {
+            let number = thrown.number.and_then(|number| u32::try_from(number).ok());
+            (StatusCode::BAD_REQUEST, number.unwrap_or(0))
+        }
+        ScriptFault::Result(ResultFault::TooDeep { .. }) => (StatusCode::BAD_REQUEST, 0),
+        ScriptFault::Result(ResultFault::TooLarge { .. }) | ScriptFault::InputTooLarge { .. } => {
+            (StatusCode::PAYLOAD_TOO_LARGE, 0)
+        }
+        ScriptFault::TimeExceeded { .. } => (StatusCode::REQUEST_TIMEOUT, 0),
+        ScriptFault::MemoryExceeded { .. } => (StatusCode::FORBIDDEN, 0),
+        ScriptFault::Busy => (StatusCode::TOO_MANY_REQUESTS, 0),
+        ScriptFault::Unavailable { .. } => (StatusCode::BAD_REQUEST, 0),
+        ScriptFault::Crashed { .. } => (StatusCode::INTERNAL_SERVER_ERROR, 0),
+    }
 }
 
 fn core(fault: &Fault) -> (StatusCode, u32) {
@@ -64,6 +91,7 @@ fn core(fault: &Fault) -> (StatusCode, u32) {
         Fault::Conflict(
             ConflictFault::Id | ConflictFault::Permission { .. } | ConflictFault::UniqueKey { .. },
         ) => (StatusCode::CONFLICT, 0),
+        Fault::Conflict(ConflictFault::ConcurrentChange | ConflictFault::Locked { .. }) => (retry_with(), 0),
         Fault::Precondition(
             PreconditionFault::EtagMismatch { .. }
             | PreconditionFault::Exists
@@ -94,6 +122,7 @@ fn request_substatus(fault: &RequestFault) -> u32 {
         | RequestFault::BadPartitionKeyValue { .. }
         | RequestFault::PartitionKeyTooLong { .. }
         | RequestFault::Indivisible { .. }
+        | RequestFault::OutsideTransaction { .. }
         | RequestFault::PartitionKeyRequired
         | RequestFault::ImmutableProperty { .. }
         | RequestFault::BadPatch { .. }
@@ -154,6 +183,7 @@ fn limit(fault: &LimitFault) -> (StatusCode, u32) {
         // Unverified: the substatus that is assumed to make bulk clients resend the operation in another request.
         LimitFault::AnswerBytes { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 3402),
         LimitFault::TooManyOperations { .. } | LimitFault::KeyBytes { .. } => (StatusCode::BAD_REQUEST, 0),
+        LimitFault::TransactionTime { .. } => (StatusCode::REQUEST_TIMEOUT, 0),
         LimitFault::LogicalPartitionFull { .. } => (StatusCode::FORBIDDEN, 1014),
         LimitFault::TooManyResources { .. } | LimitFault::Exhausted { .. } => (StatusCode::FORBIDDEN, 1005),
         LimitFault::Busy { .. } | LimitFault::Throughput { .. } => (StatusCode::TOO_MANY_REQUESTS, 3200),
@@ -186,6 +216,7 @@ fn code_text(status: StatusCode) -> &'static str {
         412 => "PreconditionFailed",
         413 => "RequestEntityTooLarge",
         429 => "TooManyRequests",
+        449 => "RetryWith",
         503 => "ServiceUnavailable",
         507 => "InsufficientStorage",
         _ => "InternalServerError",
@@ -195,6 +226,7 @@ fn code_text(status: StatusCode) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[track_caller]
     fn check(fault: impl Into<NosqlFault>, status: u16, substatus: u32, code: &str) {
@@ -219,6 +251,9 @@ mod tests {
         check(MissingFault::Range { id: "9".to_owned() }, 410, 1002, "Gone");
         check(ConflictFault::UniqueKey { constraint: 0 }, 409, 0, "Conflict");
         check(PreconditionFault::Exists, 412, 0, "PreconditionFailed");
+        check(ConflictFault::ConcurrentChange, 449, 0, "RetryWith");
+        check(ConflictFault::Locked { waited: Duration::from_secs(5) }, 449, 0, "RetryWith");
+        check(LimitFault::TransactionTime { limit: Duration::from_secs(5) }, 408, 0, "RequestTimeout");
         check(LimitFault::TransactionBytes { bytes: 2, limit: 1 }, 413, 0, "RequestEntityTooLarge");
         check(LimitFault::AnswerBytes { bytes: 2, limit: 1 }, 413, 3402, "RequestEntityTooLarge");
         check(LimitFault::KeyBytes { bytes: 2, limit: 1 }, 400, 0, "BadRequest");

@@ -19,10 +19,12 @@ pub use bearer::{Identity, IdentityOptions};
 pub use grant::Grant;
 pub(crate) use grant::{GrantScope, ItemReference};
 pub use keys::{AccountKey, KeyFingerprint, KeyName, KeyUse};
+pub(crate) use pass::TransactionRights;
 pub(crate) use pass::check_parent;
 pub use pass::{
     Account, AdminPass, BatchPass, CatalogPass, ChangeFeedPass, DocumentPass, DocumentsPass, ExecutePass,
-    FeedPass, Guarded, LogicalPartitionPass, Permissions, QueryPass, Scripts, Users, WritePass,
+    FeedPass, Guarded, LogicalPartitionPass, Permissions, QueryPass, Scripts, TransactionPass, Users,
+    WritePass,
 };
 pub use roles::{Assignee, RoleAssignment, RoleDefinition, RoleTable};
 
@@ -262,11 +264,11 @@ impl Access {
     /// Permission to execute a stored procedure.
     pub fn execute<'a>(
         &self,
-        principal: &Principal,
+        principal: &'a Principal,
         script: NamedScript<'a>,
     ) -> Result<ExecutePass<'a>, AccessFault> {
         self.authorise(principal, Action::ExecuteProcedure, script.as_resource())?;
-        Ok(ExecutePass { script })
+        Ok(ExecutePass { script, principal })
     }
 
     /// Permission to read one document of `container`.
@@ -327,21 +329,25 @@ impl Access {
     }
 
     /// Permission to perform an operation. A caller with rights to one document may perform it on that one.
-    pub fn write<'a>(&self, principal: &Principal, keyed: Keyed<'a>) -> Result<WritePass<'a>, AccessFault> {
+    pub fn write<'a>(
+        &self,
+        principal: &'a Principal,
+        keyed: Keyed<'a>,
+    ) -> Result<WritePass<'a>, AccessFault> {
         self.authorise(principal, keyed.action(), Resource::Container(keyed.container(), keyed.reach()))?;
-        Ok(WritePass { keyed, priority: principal.priority })
+        Ok(WritePass { keyed, principal })
     }
 
     /// Permission to perform an operation among others in one request, for callers who may perform it on every document
     /// of the partition key.
     pub fn write_in_bulk<'a>(
         &self,
-        principal: &Principal,
+        principal: &'a Principal,
         keyed: Keyed<'a>,
     ) -> Result<WritePass<'a>, AccessFault> {
         let resource = Resource::Container(keyed.container(), Reach::LogicalPartition(keyed.key()));
         self.authorise(principal, keyed.action(), resource)?;
-        Ok(WritePass { keyed, priority: principal.priority })
+        Ok(WritePass { keyed, principal })
     }
 
     /// Permission to perform all operations on documents of `key`; an empty list is refused.
@@ -360,6 +366,16 @@ impl Access {
             self.authorise(principal, Action::of_step(operation), resource)?;
         }
         Ok(BatchPass { container, key, operations, priority: principal.priority })
+    }
+
+    /// Permission to begin a transaction on documents of `key`. Each of its operations is authorised by itself.
+    pub fn transact<'a>(
+        &self,
+        principal: &'a Principal,
+        container: &'a Container,
+        key: PartitionKey,
+    ) -> TransactionPass<'a> {
+        TransactionPass { container, key, principal, rights: TransactionRights::Caller }
     }
 
     /// Permission to delete all documents of `key`.

@@ -189,6 +189,16 @@ impl<'a> CatalogPass<Permissions<'a>> {
 #[must_use = "a pass that is not used authorises nothing"]
 pub struct ExecutePass<'a> {
     pub(crate) script: NamedScript<'a>,
+    pub(crate) principal: &'a Principal,
+}
+
+impl<'a> ExecutePass<'a> {
+    /// Permission for the operations of the procedure in one logical partition. A caller who may execute it needs no
+    /// rights to the documents.
+    pub fn transaction(&self, key: PartitionKey) -> TransactionPass<'a> {
+        let (container, principal) = (self.script.container, self.principal);
+        TransactionPass { container, key, principal, rights: TransactionRights::LogicalPartition }
+    }
 }
 
 /// Permission to read one document.
@@ -241,10 +251,18 @@ pub struct QueryPass<'a> {
 #[must_use = "a pass that is not used authorises nothing"]
 pub struct WritePass<'a> {
     pub(crate) keyed: Keyed<'a>,
-    pub(crate) priority: Priority,
+    pub(crate) principal: &'a Principal,
 }
 
-impl WritePass<'_> {
+impl<'a> WritePass<'a> {
+    /// The operation, and permission for a transaction that contains it together with the operations of its triggers:
+    /// a caller who may write needs no rights to the documents that they use.
+    pub fn transaction(self) -> (TransactionPass<'a>, DocumentOperation) {
+        let (container, key, operation) = self.keyed.into_parts();
+        let rights = TransactionRights::LogicalPartition;
+        (TransactionPass { container, key, principal: self.principal, rights }, operation)
+    }
+
     /// The partition key of the document.
     pub fn key(&self) -> &PartitionKey {
         self.keyed.key()
@@ -259,6 +277,25 @@ pub struct BatchPass<'a> {
     pub(crate) key: PartitionKey,
     pub(crate) operations: Vec<DocumentOperation>,
     pub(crate) priority: Priority,
+}
+
+/// Permission for a transaction in one logical partition.
+#[derive(Clone, Debug)]
+#[must_use = "a pass that is not used authorises nothing"]
+pub struct TransactionPass<'a> {
+    pub(crate) container: &'a Container,
+    pub(crate) key: PartitionKey,
+    pub(crate) principal: &'a Principal,
+    pub(crate) rights: TransactionRights,
+}
+
+/// What the operations of a transaction may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TransactionRights {
+    /// Everything in the logical partition.
+    LogicalPartition,
+    /// What the caller may do: each operation is authorised.
+    Caller,
 }
 
 /// Permission to delete all documents of one partition key.

@@ -155,7 +155,7 @@ impl Harness {
     }
 
     /// Permission to perform an operation.
-    pub(crate) fn write_pass<'a>(&self, keyed: Keyed<'a>) -> WritePass<'a> {
+    pub(crate) fn write_pass<'a>(&'a self, keyed: Keyed<'a>) -> WritePass<'a> {
         self.engine.access().write(&self.principal, keyed).unwrap()
     }
 

@@ -22,3 +22,4 @@ mod small_resources;
 mod split;
 mod sweep;
 mod throughput;
+mod transactions;

@@ -1,5 +1,6 @@
 //! Limits that a request exceeds.
 
+use std::time::Duration;
 use thiserror::Error;
 
 /// A published limit is exceeded.
@@ -44,6 +45,12 @@ pub enum LimitFault {
         documents: usize,
         /// The limit.
         limit: usize,
+    },
+    /// A transaction was not committed in its time.
+    #[error("the transaction was not committed within {} ms: no changes were made", limit.as_millis())]
+    TransactionTime {
+        /// The time that it was granted.
+        limit: Duration,
     },
     /// The requested documents are larger than an answer may be.
     #[error("the documents of the answer have {bytes} bytes, {limit} allowed: ask for fewer in one request")]
@@ -114,6 +121,7 @@ impl LimitFault {
             | LimitFault::TransactionBytes { .. }
             | LimitFault::KeyBytes { .. }
             | LimitFault::TransactionDocuments { .. }
+            | LimitFault::TransactionTime { .. }
             | LimitFault::TooManyOperations { .. }
             | LimitFault::TooManyResources { .. }
             | LimitFault::LogicalPartitionFull { .. }

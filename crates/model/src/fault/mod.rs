@@ -20,6 +20,7 @@ pub use limit::LimitFault;
 pub use request::{ContinuationFault, PropertyRule, RequestFault};
 
 use crate::Etag;
+use std::time::Duration;
 use thiserror::Error;
 
 /// A refused or failed request.
@@ -125,6 +126,16 @@ pub enum ConflictFault {
     UniqueKey {
         /// Index of the constraint in the policy, from 0.
         constraint: usize,
+    },
+    /// The logical partition was changed by others while a transaction used it. The same transaction may succeed if it
+    /// is run again.
+    #[error("the documents of the partition key were changed during the transaction: no changes were made")]
+    ConcurrentChange,
+    /// Another transaction has locked the logical partition.
+    #[error("another transaction has locked the partition key for {} ms: no changes were made", waited.as_millis())]
+    Locked {
+        /// How long the request has waited.
+        waited: Duration,
     },
 }
 

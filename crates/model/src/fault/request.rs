@@ -1,6 +1,7 @@
 //! Requests that can never succeed, with the rule that they violate.
 
 use super::{ChangeFeedFault, DefinitionPart, DefinitionRule, NameRule};
+use crate::PartitionKey;
 use thiserror::Error;
 use value::PatchCause;
 
@@ -71,7 +72,8 @@ pub enum RequestFault {
     },
     /// A partition cannot be split as requested.
     #[error(
-        "the partition key range {id} cannot be split there: both parts need documents of different partition keys"
+        "the partition key range {id} cannot be split: both parts need documents, and all documents of a partition key \
+         stay together"
     )]
     Indivisible {
         /// The id of the range.
@@ -91,6 +93,14 @@ pub enum RequestFault {
     /// The document's partition key differs from the one in the request.
     #[error("the partition key of the document is not the one that the request names")]
     PartitionKeyMismatch,
+    /// An operation of a transaction names another logical partition than the transaction.
+    #[error("the transaction uses the partition key {own:?}, the operation {given:?}")]
+    OutsideTransaction {
+        /// The key of the transaction.
+        own: PartitionKey,
+        /// The key of the operation.
+        given: PartitionKey,
+    },
     /// A replace or patch would change the document's partition key or id.
     #[error("the property \"{property}\" of a stored item cannot be changed")]
     ImmutableProperty {

@@ -1,6 +1,7 @@
 //! The commands of a writer.
 
-use super::SplitCommand;
+use super::{KeyLock, SplitCommand};
+use crate::basis::Basis;
 use crate::partition::{Executed, IdleClose, Unexecuted};
 use crate::published::Published;
 use crate::split::Separation;
@@ -10,15 +11,39 @@ use model::{EffectiveKey, Fault, Lsn, StorageFault, Work};
 use plan::{StepFault, Transaction};
 use std::sync::Arc;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 /// The channel for the answer to a transaction.
 pub(crate) type Reply = oneshot::Sender<Result<Executed, Unexecuted>>;
 
+/// The channel for the answer to the request of a lock.
+pub(crate) type LockReply = oneshot::Sender<Result<KeyLock, Fault>>;
+
+/// A transaction to execute.
+pub(crate) struct Execution {
+    pub(crate) transaction: Transaction,
+    /// For the commit of a draft: what it is based on.
+    pub(crate) basis: Option<Box<Basis>>,
+    pub(crate) reply: Reply,
+    /// Since when it waits for a lock to end.
+    pub(crate) waits_since: Option<Instant>,
+}
+
+impl Execution {
+    /// Answers that nothing was done because of `fault`.
+    pub(crate) fn refuse(self, fault: Fault) {
+        let _ = self.reply.send(Err(StepFault { index: 0, fault, work: Work::Free }.into()));
+    }
+}
+
 /// Commands of a writer.
 pub(crate) enum Command {
-    Execute {
-        transaction: Transaction,
-        reply: Reply,
+    Execute(Execution),
+    /// Locks a logical partition.
+    Lock {
+        /// The prefix of its keys.
+        prefix: Bytes,
+        reply: LockReply,
     },
     /// A reader needs the latest durable state and none is published.
     View {
@@ -73,8 +98,32 @@ impl Command {
     /// Answers the waiting commands that the partition has stopped. Other senders see a closed channel.
     pub(super) fn return_unexecuted(self) {
         match self {
-            Command::Execute { transaction, reply } => {
+            Command::Execute(Execution { transaction, reply, .. }) => {
                 let _ = reply.send(Err(Unexecuted::Stopped(Box::new(transaction))));
+            }
+            Command::Lock { .. }
+            | Command::View { .. }
+            | Command::SetConsumer { .. }
+            | Command::Trim { .. }
+            | Command::Checkpoint { .. }
+            | Command::Reshape
+            | Command::Tally { .. }
+            | Command::Weigh { .. }
+            | Command::Flush { .. }
+            | Command::Split(_)
+            | Command::Separate { .. }
+            | Command::Close { .. }
+            | Command::CloseIdle { .. } => {}
+        }
+    }
+
+    /// Answers that nothing was done because of `fault`. Other senders than those of transactions and locks see a
+    /// closed channel.
+    pub(super) fn refuse(self, fault: Fault) {
+        match self {
+            Command::Execute(execution) => execution.refuse(fault),
+            Command::Lock { reply, .. } => {
+                let _ = reply.send(Err(fault));
             }
             Command::View { .. }
             | Command::SetConsumer { .. }
@@ -94,8 +143,9 @@ impl Command {
     /// The answer to a command that was not accepted.
     pub(crate) fn into_unexecuted(self) -> Unexecuted {
         match self {
-            Command::Execute { transaction, .. } => Unexecuted::Stopped(Box::new(transaction)),
-            Command::View { .. }
+            Command::Execute(Execution { transaction, .. }) => Unexecuted::Stopped(Box::new(transaction)),
+            Command::Lock { .. }
+            | Command::View { .. }
             | Command::SetConsumer { .. }
             | Command::Trim { .. }
             | Command::Checkpoint { .. }

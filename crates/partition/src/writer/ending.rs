@@ -17,6 +17,7 @@ impl Writer {
         self.ensure_view().await?;
         let mut batch = Batch::default();
         batch.mark_shrinking();
+        self.numbering.store_in(&mut self.state.head);
         let closed = self.state.head.clone().closed();
         self.commit_alone(batch, Some(closed)).await.map_err(commit_fault)?;
         self.carryover.set_closed(true);
@@ -40,7 +41,7 @@ impl Writer {
     /// Closes the queue and returns the waiting commands unexecuted.
     pub(super) async fn return_waiting(&mut self, queue: &mut mpsc::Receiver<Command>) {
         queue.close();
-        for command in self.backlog.drain(..) {
+        for command in self.locks.clear().into_iter().chain(self.backlog.drain(..)) {
             command.return_unexecuted();
         }
         while let Some(command) = queue.recv().await {

@@ -175,7 +175,8 @@ impl Writer {
     pub(super) fn republish(&self) {
         let published = self.published.load_full();
         if let Some(view) = &published.view {
-            let (lsn, counts, history_from) = (published.lsn, published.counts, published.history_from);
+            let (lsn, counts, time) = (published.lsn, published.counts, published.time);
+            let history_from = published.history_from;
             let index = self.reader(view).map(Arc::new);
             let policy = self.policy();
             self.published.store(Arc::new(Published {
@@ -185,6 +186,7 @@ impl Writer {
                 index_pieces: self.index_pieces(),
                 lsn,
                 counts,
+                time,
                 history_from,
                 has_own_log: published.has_own_log,
                 lane: self.lane.clone(),
@@ -205,6 +207,7 @@ impl Writer {
             index_pieces: self.index_pieces(),
             lsn: published.lsn,
             counts: published.counts,
+            time: published.time,
             history_from: published.history_from,
             has_own_log: published.has_own_log,
             lane: self.lane.clone(),

@@ -9,37 +9,43 @@
 mod command;
 mod consumers;
 mod ending;
+mod gathering;
 mod indexing;
+mod locks;
 mod recovery;
 mod splitting;
+mod validation;
 
-pub(crate) use self::command::{Command, Reply};
+pub(crate) use self::command::{Command, Execution};
+pub(crate) use self::locks::LockId;
+use self::locks::Locks;
+pub use self::locks::{KeyLock, LOCK_TIME_MAX, LOCK_WAIT_MAX};
 use self::recovery::BatchFailure;
 pub(crate) use self::splitting::SplitCommand;
 use crate::cache::RecordCache;
 use crate::carryover::Carryover;
 use crate::clock::PartitionClock;
-use crate::evaluate::evaluate;
 use crate::head::Head;
-use crate::index::{Changes, IndexEnvironment, IndexLife, IndexProgress, IndexWriter, Prepared, RunNumbers};
-use crate::keyspace::{self, EXPIRY, META, PartitionId, RECORDS};
+use crate::index::{IndexEnvironment, IndexLife, IndexProgress, IndexWriter, Prepared, RunNumbers};
+use crate::keyspace::{self, META, PartitionId};
+use crate::last_writes::LastWrites;
 use crate::lineage::Lineage;
 use crate::log::{LogPosition, load_consumers};
+use crate::numbering::Numbering;
 use crate::owner::Claim;
 use crate::partition::{IdleClose, PartitionEnvironment, PartitionSpec};
 use crate::published::Published;
 use crate::record::Record;
 use crate::shape::CurrentShape;
 use crate::split::{Tally, WeighedKey};
-use crate::staging::{StagingContext, TRANSACTION_BYTES_MAX};
-use crate::state::{BatchNumber, Rows, WriterState};
+use crate::staging::TRANSACTION_BYTES_MAX;
+use crate::state::{BatchNumber, WriterState};
 use crate::storage::read_fault;
-use crate::verdicts::{Decided, answer, full_fault, is_shrinking};
+use crate::verdicts::{Decided, answer};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use kv::{Batch, CommitFault, Durability, Lane, Store, View};
-use model::{Ambient, Fault, Lsn, Ticks, Work};
-use plan::{StepFault, Transaction};
+use model::{Ambient, Fault, Lsn};
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
@@ -47,8 +53,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
-/// Limit of the transactions of one batch.
-const BATCH_TRANSACTIONS_MAX: usize = 256;
 /// Bytes of rows after which a batch is closed.
 const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
 // A batch is closed after the transaction that fills it, and the head is added.
@@ -116,6 +120,12 @@ pub(crate) struct Writer {
     tally: Option<Tally>,
     /// Large logical partitions, whose bytes are limited.
     weighed: Vec<WeighedKey>,
+    /// What transactions outside the writer need to number their documents; of this opening.
+    numbering: Arc<Numbering>,
+    /// The last writes of logical partitions, while there are drafts.
+    last_writes: Option<LastWrites>,
+    /// Logical partitions that transactions have locked.
+    locks: Locks,
     /// Those who wait until the index is flushed.
     flush_waiters: Vec<oneshot::Sender<()>>,
     /// Log entries of ancestors from here on may have to be moved; `None` if there are none.
@@ -132,6 +142,7 @@ impl Writer {
         published: Arc<ArcSwap<Published>>,
         progress: Arc<IndexProgress>,
         carryover: Arc<Carryover>,
+        numbering: Arc<Numbering>,
     ) -> Result<Writer, Fault> {
         let id = spec.id;
         let inheritance = carryover.take_inheritance();
@@ -189,8 +200,12 @@ impl Writer {
             lineage,
             tally: None,
             weighed: Vec::new(),
+            numbering,
+            last_writes: None,
+            locks: Locks::default(),
             flush_waiters: Vec::new(),
         };
+        writer.numbering.raise_to(&writer.state.head);
         // Documents that an earlier writer has committed without noting their expiry.
         writer.shape.note_expiry(0);
         writer.open_index(&view, &head).await?;
@@ -220,6 +235,7 @@ impl Writer {
             let takes = self.takes_commands();
             tokio::select! {
                 biased;
+                () = self.locks.next_event(), if !self.locks.is_empty() => self.end_locks(),
                 result = first_commit(&mut self.in_flight), if !self.in_flight.is_empty() => self.complete(result).await,
                 event = self.index.next_event(), if !self.index.has_install() => self.on_index_event(event),
                 command = queue.recv(), if takes => match command {
@@ -249,12 +265,12 @@ impl Writer {
     fn takes_commands(&self) -> bool {
         self.may_gather()
             && self.backlog.len() < CONCURRENT_BATCH_MIN
-            && self.backlog.iter().all(|command| matches!(command, Command::Execute { .. }))
+            && self.backlog.iter().all(|command| matches!(command, Command::Execute(_)))
     }
 
     /// Runs commands other than transactions, with nothing in flight.
     fn next_from_backlog(&mut self) -> Option<Command> {
-        let is_transaction = matches!(self.backlog.front()?, Command::Execute { .. });
+        let is_transaction = matches!(self.backlog.front()?, Command::Execute(_));
         let is_due = if is_transaction { self.has_room() } else { self.in_flight.is_empty() };
         if is_due { self.backlog.pop_front() } else { None }
     }
@@ -266,8 +282,10 @@ impl Writer {
     ) -> std::ops::ControlFlow<()> {
         use std::ops::ControlFlow::{Break, Continue};
         match command {
-            Command::Execute { transaction, reply } => self.gather(transaction, reply, queue).await,
+            Command::Execute(execution) => self.gather(execution, queue).await,
             other if !self.in_flight.is_empty() => self.backlog.push_back(other),
+            // With nothing in flight, so that the holder finds all earlier changes in the published state.
+            Command::Lock { prefix, reply } => self.locks.request(prefix, reply),
             Command::View { reply } => {
                 let _ = reply.send(self.ensure_view().await);
                 self.check_policy();
@@ -310,154 +328,6 @@ impl Writer {
             }
         }
         Continue(())
-    }
-
-    /// Evaluates `transaction` and the waiting ones after it, and submits the batch.
-    async fn gather(&mut self, transaction: Transaction, reply: Reply, queue: &mut mpsc::Receiver<Command>) {
-        if let Err(fault) = self.ensure_view().await {
-            if self.has_ended {
-                // Returned unexecuted, for the current owner of the partition.
-                self.backlog.push_front(Command::Execute { transaction, reply });
-                return;
-            }
-            let _ = reply.send(Err(StepFault { index: 0, fault, work: Work::Free }.into()));
-            return;
-        }
-        self.check_policy();
-        let number = self.batch_last + 1;
-        let now = self.clock.now_ticks();
-        if self.state.head.time.seconds() > now.seconds() {
-            // The partition was written under a wrong clock and has returned to the right one.
-            self.state.head.time = Ticks::from_seconds(now.seconds());
-        }
-        let full = full_fault(&self.store);
-        let mut batch_rows = Rows::new();
-        let mut batch_bytes = 0;
-        let mut changes = Changes::new();
-        let mut decided = Vec::new();
-        let transactions_max = if self.alone > 0 { 1 } else { BATCH_TRANSACTIONS_MAX };
-        self.alone = self.alone.saturating_sub(1);
-        let mut next = Some((transaction, reply));
-        while let Some((transaction, reply)) = next {
-            let verdict = match &full {
-                Some(fault) if !is_shrinking(&transaction) => {
-                    Err(StepFault { index: 0, fault: fault.clone(), work: Work::Free })
-                }
-                Some(_) | None => {
-                    // Loaded for each transaction: after a replaced definition was acknowledged, the old one must not
-                    // be used.
-                    let shape = Arc::clone(&self.shape.load());
-                    let weighed = self.weighed_place(&transaction);
-                    let context = StagingContext {
-                        partition: self.id,
-                        lineage: &self.lineage,
-                        counted: [
-                            self.tally.as_ref().map(|tally| &tally.counted),
-                            weighed.map(|place| &self.weighed[place].tally.counted),
-                        ],
-                        shape: &shape,
-                        now,
-                        lsn_consumed: self.lsn_consumed(),
-                        ambient: &*self.ambient,
-                    };
-                    let evaluated = evaluate(context, &self.state, &transaction).await;
-                    let evaluated = evaluated.and_then(|(accepted, outcomes)| {
-                        match weighed.map(|place| self.weighed[place].check(accepted.counted[1])) {
-                            Some(Err(fault)) => {
-                                Err(StepFault { index: 0, fault: fault.into(), work: Work::Lookup })
-                            }
-                            Some(Ok(())) | None => Ok((accepted, outcomes)),
-                        }
-                    });
-                    evaluated.map(|(accepted, outcomes)| {
-                        batch_bytes += accepted.bytes;
-                        self.state.head = accepted.head;
-                        if let Some(tally) = &mut self.tally {
-                            tally.counts.change(accepted.counted[0]);
-                        }
-                        if let Some(place) = weighed {
-                            self.weighed[place].tally.counts.change(accepted.counted[1]);
-                        }
-                        self.state.submitted(number, &accepted.rows);
-                        batch_rows.extend(accepted.rows);
-                        changes.extend(accepted.changes);
-                        outcomes
-                    })
-                }
-            };
-            decided.push(Decided { transaction, verdict, reply });
-            let room = decided.len() < transactions_max && batch_bytes < BATCH_BYTES_MAX;
-            next = if room { self.next_waiting(queue) } else { None };
-        }
-        self.clock.reach(self.state.head.time.seconds());
-        self.submit(number, batch_rows, changes, decided);
-    }
-
-    /// The next waiting transaction, unless another command comes before it.
-    fn next_waiting(&mut self, queue: &mut mpsc::Receiver<Command>) -> Option<(Transaction, Reply)> {
-        let command = match self.backlog.pop_front() {
-            Some(command) => command,
-            None => queue.try_recv().ok()?,
-        };
-        if let Command::Execute { transaction, reply } = command {
-            return Some((transaction, reply));
-        }
-        self.backlog.push_front(command);
-        None
-    }
-
-    /// Submits the batch. Refusals without rows are answered with the previous batch, whose state they are based on.
-    fn submit(&mut self, number: BatchNumber, rows: Rows, changes: Changes, decided: Vec<Decided>) {
-        if rows.is_empty() {
-            match self.in_flight.back_mut() {
-                Some(before) => before.decided.extend(decided),
-                None => answer(decided, self.state.head.lsn),
-            }
-            return;
-        }
-        self.batch_last = number;
-        let reserved = self.state.head.reserve();
-        let mut batch = Batch::default();
-        let mut grows = false;
-        let mut records = Vec::new();
-        let mut expiry: Option<u64> = None;
-        for ((space, key), row) in rows {
-            if space == EXPIRY && row.is_some() {
-                let second = keyspace::parse_expiry_key(&key).map(|(second, _)| second);
-                expiry = expiry.into_iter().chain(second).min();
-            }
-            if space == RECORDS {
-                self.cache.begin_write(&key);
-                records.push((key.clone(), row.clone()));
-            }
-            match row {
-                Some(row) => batch.put(space, key, row),
-                None => batch.delete(space, key),
-            }
-        }
-        for one in &decided {
-            grows |= one.verdict.is_ok() && !is_shrinking(&one.transaction);
-        }
-        if !grows {
-            batch.mark_shrinking();
-        }
-        self.put_head(self.state.head.encode(), &mut batch);
-        let durability = if reserved { Durability::Sync } else { self.durability };
-        let commit = Box::pin(self.store.submit(&self.lane, batch, durability));
-        self.index.environment().metrics.batch_transactions.observe(decided.len() as f64);
-        // The disk is busy with the batch meanwhile.
-        self.index.index_writer().into_iter().for_each(IndexWriter::compute_due_terms);
-        let indexed =
-            self.index.index_writer().map(|index_writer| Prepared::new(index_writer.rules(), changes));
-        self.in_flight.push_back(InFlight {
-            number,
-            commit,
-            head: self.state.head.clone(),
-            decided,
-            records,
-            indexed,
-            expiry,
-        });
     }
 
     /// Handles the result of the oldest batch in flight.
@@ -527,6 +397,9 @@ impl Writer {
     }
 
     fn on_idle(&mut self) {
+        if !self.numbering.has_drafts() {
+            self.last_writes = None;
+        }
         self.state.release_view();
         self.publish_without_view();
         if let Some(index_writer) = self.index.index_writer_mut() {

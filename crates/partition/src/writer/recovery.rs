@@ -111,7 +111,8 @@ impl Writer {
     /// Notes the failure of a batch. Reads the state again now if it is known, otherwise before the next evaluation.
     pub(super) async fn batch_failed(&mut self, failure: BatchFailure) {
         self.failure = self.failure.max(Some(failure));
-        // It has counted changes that may not be stored.
+        // They have noted changes that may not be stored, with LSNs that may be assigned again.
+        self.last_writes = None;
         self.tally = None;
         self.weighed.clear();
         if let Err(fault) = self.reload().await
@@ -161,6 +162,9 @@ impl Writer {
         self.lane = lane;
         self.tally = None;
         self.weighed.clear();
+        self.last_writes = None;
+        self.locks.note_all();
+        self.numbering.raise_to(&head);
         self.publish(view.clone(), &head);
         self.state = WriterState::new(view, head);
         self.failure = None;

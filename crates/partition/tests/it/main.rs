@@ -4,8 +4,10 @@
 
 mod bounds;
 mod changes;
+mod drafts;
 mod history;
 mod index;
+mod locks;
 mod ownership;
 mod rename;
 mod round_trip;
@@ -66,6 +68,13 @@ struct Fixture {
     partition: PhysicalPartition,
     shape: Arc<CurrentShape>,
     key: LogicalKey,
+}
+
+/// Lets turns of the scheduler pass in which all tasks proceed as far as they can.
+async fn pass_turns() {
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
 }
 
 impl Fixture {
@@ -286,4 +295,8 @@ async fn the_entries_of_a_large_transaction_are_trimmed_in_steps() {
     }
     assert!(steps > 1, "all in one step");
     assert_eq!(fixture.log().await, [(start_of(kept), LogKind::Create)]);
+}
+
+fn item(json: &str) -> Item {
+    Item::new(Document::from_json(json.as_bytes()).unwrap()).unwrap()
 }
