@@ -108,7 +108,7 @@ async fn own_writes_are_read_queried_and_listed() {
     let mut request = FeedRequest { items_max: 1, continuation: None, session: Vec::new() };
     for _ in 0..10 {
         let page = transaction.feed(&request).await.unwrap();
-        listed.extend(page.documents.iter().map(|stored| number(stored)));
+        listed.extend(page.documents.iter().map(number));
         request.continuation = page.continuation.map(|next| next.text);
         if request.continuation.is_none() {
             break;
