@@ -21,7 +21,9 @@ mod resource_token;
 mod role_actions;
 mod role_scope;
 mod route;
+mod scripts;
 mod service;
+mod signing;
 #[cfg(test)]
 #[path = "../../../tests-data/text_cases.rs"]
 mod text_cases;
@@ -34,5 +36,6 @@ pub use lower::read_computed_property;
 pub use role_actions::{built_in_roles, role};
 pub use role_scope::role_scope;
 pub use service::{ConnectionInfo, NosqlApi, NosqlOptions};
+pub use signing::signed_headers;
 pub use wire::answer_body::AnswerBody;
 pub use wire::links::document_link;

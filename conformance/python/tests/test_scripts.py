@@ -4,7 +4,7 @@ import pytest
 from azure.cosmos import documents
 
 from conftest import unique
-from support.expect import message_of, status_of
+from support.expect import status_of
 
 KINDS = ["stored_procedure", "trigger", "user_defined_function"]
 
@@ -41,12 +41,6 @@ def test_a_trigger_comes_back_as_it_was_sent(container):
     sent = definition(unique("trigger"))
     made = container.scripts.create_trigger(sent)
     assert (made["triggerType"], made["triggerOperation"]) == (sent["triggerType"], sent["triggerOperation"])
-
-
-def test_executing_says_that_it_is_not_supported(container):
-    made = container.scripts.create_stored_procedure(definition(unique("procedure")))
-    status, text = message_of(container.scripts.execute_stored_procedure, made["id"], partition_key="a")
-    assert status == 400 and "not supported" in text
 
 
 def test_there_are_no_conflicts(container):

@@ -8,6 +8,7 @@ use crate::jobs::Jobs;
 use crate::join::join_all;
 use crate::metrics::EngineMetrics;
 use crate::request_memory::{MemoryKind, RequestMemory, RequestMemoryOptions};
+use crate::scripts::ScriptOptions;
 use crate::slot::{CLOSING_MAX, Slots};
 use crate::split::SplitRequests;
 use eval::QueryMemory;
@@ -17,6 +18,7 @@ use model::{Ambient, ContinuationKey, Fault};
 use partition::index::{ComputedReader, IndexMemory, IndexOptions};
 use partition::{PartitionEnvironment, PartitionMetrics, RecordCache, commit_fault};
 use plan::DocumentLink;
+use script::Workers;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use tokio::runtime::Handle;
@@ -81,6 +83,8 @@ pub struct EngineOptions {
     pub computed_reader: ComputedReader,
     /// How queries see the links of documents; the RID alone by default.
     pub document_link: DocumentLink,
+    /// How scripts are executed; without it they are only stored.
+    pub scripts: Option<ScriptOptions>,
 }
 
 impl Default for EngineOptions {
@@ -103,6 +107,7 @@ impl Default for EngineOptions {
             partitions: PartitionBounds::default(),
             computed_reader: |_| None,
             document_link: |rid| rid.to_string(),
+            scripts: None,
         }
     }
 }
@@ -189,6 +194,7 @@ pub struct Engine {
     pub(crate) jobs: Jobs,
     pub(crate) split_requests: SplitRequests,
     pub(crate) isolation: Isolation,
+    pub(crate) workers: Option<Workers>,
     /// Whether a partition was ever paused; otherwise queries need not look.
     pub(crate) has_pauses: AtomicBool,
 }
@@ -220,6 +226,7 @@ impl Engine {
         };
         let engine = Arc::new(Engine {
             isolation: Isolation::new(&options, Arc::clone(&ambient)),
+            workers: options.scripts.as_ref().map(ScriptOptions::workers),
             store,
             slots: Slots::new(environment, Handle::current()),
             index_memory,

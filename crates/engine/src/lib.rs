@@ -27,6 +27,7 @@ mod read_many;
 mod request_memory;
 mod resource_query;
 mod router;
+mod scripts;
 mod slot;
 mod split;
 mod transaction;
@@ -68,6 +69,9 @@ pub use request_memory::{
 };
 pub use resource_query::ResourceQuery;
 pub use router::RefusedStep;
+/// Scripts as worker processes execute them: calls, the operations that they ask for, and faults.
+pub use script;
+pub use scripts::{ScriptOptions, ScriptRefusal};
 pub use split::{Children, PartitionState, PartitionStatus, SplitAt};
 pub use transaction::{LockWhen, Transaction, TransactionOptions, TransactionReceipt};
 pub use verify::{StoredContainer, Verification, VerifiedContainer, stored_containers, verify};

@@ -73,6 +73,9 @@ impl Engine {
         let pauses = "Time in which a partition accepted no write while it was split; counts the splits";
         let splits = self.metrics.split_pauses.clone();
         registry.register_with_unit("partition_split_pause", pauses, Unit::Seconds, splits);
+        if let Some(workers) = self.workers() {
+            workers.register_metrics(registry);
+        }
         registry.register_collector(Box::new(EngineCollector(Arc::downgrade(self))));
     }
 }

@@ -22,6 +22,7 @@ use model::{
 use partition::keyspace;
 use plan::query::{Order, Query, Ranking};
 use plan::{DocumentLink, SystemProperties};
+use script::Turn;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -104,6 +105,7 @@ impl Engine {
             let ranked = Box::pin(self.ranked(&pass, &request, ranking, fixed, &mut spent)).await;
             program = ranked.inspect_err(refuse)?;
         }
+        let user_functions = self.functions_of(container, &program, turn(fixed)).inspect_err(refuse)?;
         let page = PageRequest {
             program,
             items_max: request.items_max,
@@ -112,6 +114,7 @@ impl Engine {
             resume,
             bounds: self.options.query_bounds,
             memory: Arc::clone(&self.query_memory),
+            user_functions,
             parts: Vec::new(),
         };
         let query_scope = QueryScope { scope: &pass.scope, session: &request.session, size, fixed };
@@ -125,7 +128,7 @@ impl Engine {
             };
             continuation::seal(&self.continuation_key, &context, container, &pass.scope, &resume.encode())
         };
-        let charge = self.price_query(container, &page.seen, &metrics, fixed.is_none());
+        let charge = self.price_query(container, &query, &page.seen, &metrics, fixed.is_none());
         let token = |(ordinal, lsn)| SessionToken { ordinal, lsn };
         let mut session = page.seen.into_iter().map(token).collect();
         if let Some(ordinal) = addressed {
@@ -156,6 +159,7 @@ impl Engine {
     fn price_query(
         &self,
         container: &Container,
+        query: &Query,
         seen: &[(PartitionOrdinal, Lsn)],
         metrics: &QueryMetrics,
         is_recorded: bool,
@@ -163,22 +167,28 @@ impl Engine {
         if let Some(path) = metrics.path {
             self.metrics.query_time(path, metrics.total_time);
         }
+        // Each constant of the filter is looked up in each partition, whatever path was chosen there.
+        let looked_up = query.filter_constants();
         let mut total = Charge::NONE;
-        let mut record = |ordinal, documents, bytes| {
-            let charge = Work::Query { documents, bytes }.price();
+        let mut record = |ordinal, documents, bytes, read| {
+            let charge = Work::Query { documents, bytes, terms: looked_up + read }.price();
             if is_recorded && let Some(slot) = container.map.load().by_ordinal(ordinal) {
                 slot.ledger.add(charge);
             }
             total += charge;
         };
         for work in &metrics.partitions {
-            record(work.ordinal, work.documents, work.bytes);
+            record(work.ordinal, work.documents, work.bytes, work.terms);
         }
         let has_work = |ordinal| metrics.partitions.iter().any(|work| work.ordinal == ordinal);
         for (ordinal, _) in seen.iter().filter(|(ordinal, _)| !has_work(*ordinal)) {
-            record(*ordinal, 0, 0);
+            record(*ordinal, 0, 0, 0);
         }
-        if total == Charge::NONE { Work::Query { documents: 0, bytes: 0 }.price() } else { total }
+        if total == Charge::NONE {
+            Work::Query { documents: 0, bytes: 0, terms: looked_up }.price()
+        } else {
+            total
+        }
     }
 
     /// Prepares a query: here, or if that takes long, separately from other requests.
@@ -266,8 +276,10 @@ impl Engine {
         spent: &mut QueryMetrics,
     ) -> Result<Option<Value>, Fault> {
         let request = QueryRequest { query: Arc::new(query), ..request.clone() };
+        let program = self.program(pass, &request).await?;
         let page = PageRequest {
-            program: self.program(pass, &request).await?,
+            user_functions: self.functions_of(pass.container, &program, turn(fixed))?,
+            program,
             items_max: 1,
             bytes_max: usize::MAX,
             ends_at_ranges: false,
@@ -376,6 +388,11 @@ impl Engine {
         }
         Ok(parts)
     }
+}
+
+/// Whose turn the functions of a query use: a transaction may be that of a script, which holds a worker meanwhile.
+fn turn(fixed: Option<&Part>) -> Turn {
+    if fixed.is_some() { Turn::OfScript } else { Turn::Own }
 }
 
 /// Records a refused query for the first partition of its scope.

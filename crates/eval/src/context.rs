@@ -1,12 +1,11 @@
-//! Inputs of an evaluation in addition to its row: time, randomness, user-defined functions, a budget.
+//! Inputs of an evaluation in addition to its row: time, randomness, results of user-defined functions, a budget.
 
 use std::sync::Arc;
 
 use model::Ambient;
-use value::Value;
 
 use crate::meter::{ROW_STEPS, steps_of_bytes};
-use crate::{Budget, EvalFault, Meter, Patterns, Steps, UserFunctionFault};
+use crate::{Budget, EvalFault, Meter, Patterns, Steps, UserCalls};
 
 /// Texts up to this size are not charged.
 pub(crate) const FEW_BYTES: usize = 256;
@@ -27,8 +26,8 @@ pub struct Context<'a> {
     pub ambient: &'a dyn Ambient,
     /// Milliseconds since 1970 for the `…Static` functions; the same for all pages of a query.
     pub now_static_ms: u64,
-    /// The functions called by `udf.`.
-    pub user_functions: &'a dyn UserFunctions,
+    /// The calls of user-defined functions; `None` if they cannot be called.
+    pub user_calls: Option<UserCalls>,
     /// Limits of memory and rows.
     pub budget: Arc<Budget>,
     /// When the evaluation must end, if limited.
@@ -47,7 +46,7 @@ impl<'a> Context<'a> {
         Context {
             ambient,
             now_static_ms: ambient.now_ms(),
-            user_functions: &NoUserFunctions,
+            user_calls: None,
             budget: budget.into(),
             deadline: None,
             patterns: Arc::default(),
@@ -61,9 +60,9 @@ impl<'a> Context<'a> {
         Context { meter: meter.into(), ..self }
     }
 
-    /// The same with user-defined functions.
-    pub fn with_user_functions(self, user_functions: &'a dyn UserFunctions) -> Context<'a> {
-        Context { user_functions, ..self }
+    /// The current time; for all rows of a query that calls user-defined functions the same.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.user_calls.as_ref().map_or_else(|| self.ambient.now_ms(), UserCalls::now_ms)
     }
 
     /// Counts a row of a source.
@@ -108,21 +107,5 @@ impl<'a> Context<'a> {
             }
             Some(_) | None => Ok(()),
         }
-    }
-}
-
-/// The user-defined functions of a container.
-pub trait UserFunctions: std::fmt::Debug + Sync {
-    /// Calls one. `None` is undefined, both as an argument and as a result.
-    fn call(&self, name: &str, arguments: Vec<Option<Value>>) -> Result<Option<Value>, UserFunctionFault>;
-}
-
-/// Executes no user-defined function.
-#[derive(Debug, Clone, Copy)]
-pub struct NoUserFunctions;
-
-impl UserFunctions for NoUserFunctions {
-    fn call(&self, _name: &str, _arguments: Vec<Option<Value>>) -> Result<Option<Value>, UserFunctionFault> {
-        Err(UserFunctionFault::NotExecuted)
     }
 }

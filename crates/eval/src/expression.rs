@@ -285,8 +285,7 @@ impl<'a> Frame<'a> {
         for argument in arguments {
             values.push(self.evaluate(argument)?.map(Computed::into_value));
         }
-        let result = self.context.user_functions.call(name, values);
-        let result = result.map_err(|fault| EvalFault::UserFunction { name: name.to_owned(), fault })?;
+        let result = self.context.call_user_function(name, values)?;
         if let Some(value) = &result {
             WeightSum::default().add_value(value.as_ref())?;
         }

@@ -10,6 +10,7 @@
 //! | `operators`, `number`, `like` | logic, comparison, arithmetic, LIKE |
 //! | `functions` | the built-in functions, one file per family |
 //! | `text_analysis` | words of a text, for the full-text functions and their index |
+//! | `user_calls` | calls of user-defined functions, many at once |
 //! | `aggregate` | accumulators that can be merged |
 //! | `query` | a whole query over documents in memory |
 //! | `computed`, `row`, `context`, `budget`, `meter` | inputs and outputs |
@@ -28,11 +29,12 @@ mod patterns;
 mod query;
 mod row;
 mod text_analysis;
+mod user_calls;
 
 pub use aggregate::Accumulator;
 pub use budget::{Budget, Holding, QueryMemory, VALUE_WEIGHT_MAX, allocated, weigh, weigh_inside};
 pub use computed::Computed;
-pub use context::{Context, Deadline, NoUserFunctions, UserFunctions};
+pub use context::{Context, Deadline};
 pub use expression::{EXPRESSION_DEPTH_MAX, evaluate};
 pub use functions::{Cap, Outline, UnitVector, angle_between, angle_of_metres};
 pub use like::{LikeRest, like_prefix};
@@ -44,3 +46,4 @@ pub use query::{
 };
 pub use row::{GroupRow, Row};
 pub use text_analysis::{ANALYSIS_VERSION, Language, Terms, analyse};
+pub use user_calls::{UserCall, UserCallResult, UserCalls};

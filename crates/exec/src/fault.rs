@@ -23,6 +23,8 @@ pub fn query_fault(fault: EvalFault) -> Fault {
         | EvalFault::ValueTooLarge { .. }
         | EvalFault::PatternTooLarge { .. }
         | EvalFault::PatternTooSlow { .. }
+        | EvalFault::CallPending
+        | EvalFault::RandomWithUserFunctions
         | EvalFault::UserFunction { .. }
         | EvalFault::ScoreOutsideRank { .. }
         | EvalFault::RankWithoutStatistics

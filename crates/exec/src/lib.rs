@@ -20,6 +20,7 @@
 //! | `ranges` | the order of rows without ORDER BY over several ranges |
 //! | `rank` | rewrites ranked queries as ordered queries |
 //! | `resume` | the content of a continuation |
+//! | `user_calls` | calls of user-defined functions for several rows at once |
 //! | `explain` | how a query is executed, as text: the access path of each part |
 //! | `index_use` | the indexes that are used, and those that might help |
 
@@ -45,6 +46,7 @@ mod select;
 mod source;
 mod stream;
 mod task;
+mod user_calls;
 
 pub use access_path::PathKind;
 pub use computed::ParsedProperty;
@@ -57,3 +59,4 @@ pub use program::Program;
 pub use resume::Resume;
 pub use source::PartSource;
 pub use task::{Part, PartScope, QueryBounds};
+pub use user_calls::{NoUserFunctions, PendingCalls, UserFunctions};

@@ -22,6 +22,7 @@ use crate::resume::{After, Anchor, Resume};
 use crate::select::{self, LayerRow};
 use crate::stream::{FillLimits, Stream};
 use crate::task::{OpenPart, Part, QueryBounds, Task};
+use crate::user_calls::{self, UserFunctions};
 
 /// Results to be skipped that are collected together with those of the page; more are skipped in a separate step that
 /// holds only their positions.
@@ -54,6 +55,8 @@ pub struct PageRequest {
     pub bounds: QueryBounds,
     /// The memory shared by all queries.
     pub memory: Arc<QueryMemory>,
+    /// The user-defined functions that the query may call.
+    pub user_functions: Arc<dyn UserFunctions>,
     /// The parts of partitions that are read.
     pub parts: Vec<Part>,
 }
@@ -104,7 +107,8 @@ async fn attempt(
         after: After::Position(Vec::new()),
     });
     let memory = (request.bounds, Arc::clone(&request.memory));
-    let task = Task::new(Arc::clone(&request.program), ambient, memory, meter, resume.now_static_ms);
+    let (program, functions) = (Arc::clone(&request.program), Arc::clone(&request.user_functions));
+    let task = Task::new(program, ambient, functions, memory, meter, resume.now_static_ms);
     let task = if asks_indexes { task } else { task.without_indexes() };
     let assembly = Assembly::new(resume, request.items_max, request.bytes_max);
     let mut work =
@@ -436,11 +440,16 @@ impl PageExecution {
             context.check_time().map_err(query_fault)?;
             let documents = picks::read(some, &mut self.metrics).await?;
             let begun = Instant::now();
-            for (Pick { stream, document: found }, stored) in some.iter().zip(&documents) {
+            if layer.calls.anywhere {
+                user_calls::foresee_picks(&task, layer, &context, some, &documents).await?;
+            }
+            for (index, (Pick { stream, document: found }, stored)) in some.iter().zip(&documents).enumerate()
+            {
                 if self.assembly.is_full() {
                     return Ok(false);
                 }
                 let Some(stored) = stored else { continue };
+                layer.turn_to(&context, index);
                 let tie = stored.number.raw().to_be_bytes();
                 let source = RowSource { tie: &tie, stored: Some(stored), keys: Some(&found.codes) };
                 let (document, mut rows) = ((stored, found.check), 0);
@@ -532,6 +541,10 @@ impl PageExecution {
             };
             let tie = stored.number.raw().to_be_bytes();
             let source = RowSource { tie: &tie, stored: Some(&stored), keys: None };
+            if layer.calls.anywhere {
+                let documents = (std::slice::from_ref(&stored), RemainingCheck::Nothing);
+                user_calls::foresee_documents(&self.task, layer, &context, documents).await?;
+            }
             let document = (&stored, RemainingCheck::Nothing);
             layer.for_each_match(&context, &self.task.program.system, document, &mut |row| {
                 let mut position = Vec::new();

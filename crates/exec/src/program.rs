@@ -17,6 +17,7 @@ use crate::computed::{self, ParsedProperty};
 use crate::fault::{query_fault, refused};
 use crate::found::QueryRow;
 use crate::needs::{Needs, gives_documents};
+use crate::user_calls::CallPlaces;
 
 /// Maximum number of nested layers.
 const LAYERS_MAX: usize = 64;
@@ -39,6 +40,8 @@ pub(crate) struct Layer {
     pub(crate) needs: Needs,
     /// Whether results are documents as they are stored.
     pub(crate) gives_documents: bool,
+    /// Where it calls user-defined functions.
+    pub(crate) calls: CallPlaces,
 }
 
 /// The input of a layer.
@@ -170,7 +173,8 @@ impl Layer {
             LayerInput::Documents => Needs::of(&query, gives_documents),
             LayerInput::Rows | LayerInput::Nothing => Needs { to_filter: false, to_finish: false },
         };
-        Ok(Layer { shape: shape(&query), query, input, needs, gives_documents })
+        let calls = CallPlaces::of(&query).map_err(refused)?;
+        Ok(Layer { shape: shape(&query), query, input, needs, gives_documents, calls })
     }
 
     /// Calls `visit` for every row of a stored document that passes the filter; `check` says what is still to be

@@ -13,12 +13,13 @@ use value::{Value, ValueRef};
 
 use crate::access_path::{self, AccessPath, Covering, DocumentWalk, Way};
 use crate::bounded::{self, PartWork};
-use crate::collect::{Collector, ResultWindow};
+use crate::collect::{Collected, Collector, ResultWindow};
 use crate::fault::query_fault;
 use crate::found::{FoundRows, QueryMetrics};
 use crate::position::RowSource;
 use crate::program::{Layer, LayerInput, RemainingCheck};
 use crate::task::{OpenPart, Task};
+use crate::user_calls;
 
 /// Documents that are fetched by number in one call.
 const NUMBERS_AT_A_TIME: usize = 64;
@@ -39,7 +40,24 @@ pub(crate) async fn over_partitions(
     if collector.is_in_doubt() {
         collector = collect_all(task, parts, window, Covering::Failed, metrics).await?;
     }
-    collector.finish(task.innermost()?, &task.context()).map_err(query_fault)
+    finish(task, task.innermost()?, &task.context(), collector).await
+}
+
+/// The results of a collector.
+async fn finish(
+    task: &Task,
+    layer: &Layer,
+    context: &Context<'_>,
+    collector: Collector,
+) -> Result<FoundRows, Fault> {
+    let groups = match collector.end() {
+        Collected::Rows(rows) => return Ok(rows),
+        Collected::Groups(groups) => groups,
+    };
+    if layer.calls.of_groups {
+        user_calls::foresee_groups(task, layer, context, &groups).await?;
+    }
+    groups.finish(layer, context).map_err(query_fault)
 }
 
 /// The merged collectors of all partitions.
@@ -119,7 +137,11 @@ async fn add_documents(
     (documents, check): (&[StoredDocument], RemainingCheck),
     collector: &mut Collector,
 ) -> Result<(), Fault> {
-    for stored in documents {
+    if layer.calls.anywhere {
+        user_calls::foresee_documents(task, layer, context, (documents, check)).await?;
+    }
+    for (index, stored) in documents.iter().enumerate() {
+        layer.turn_to(context, index);
         let tie = stored.number.raw().to_be_bytes();
         let source = RowSource { tie: &tie, stored: Some(stored), keys: None };
         layer.for_each_match(context, &task.program.system, (stored, check), &mut |row| {
@@ -153,7 +175,7 @@ pub(crate) async fn over_numbers(
         add_documents(task, layer, &context, (&documents, RemainingCheck::Filter), &mut collector).await?;
         task.yield_now().await?;
     }
-    collector.finish(layer, &context).map_err(query_fault)
+    finish(task, layer, &context, collector).await
 }
 
 /// The results of a layer over those of the layer below, or without input.
@@ -166,21 +188,25 @@ pub(crate) async fn over_rows(
 ) -> Result<FoundRows, Fault> {
     let context = task.context();
     let mut collector = Collector::new(layer, &context, window.clone());
-    let mut add = |tie: &[u8], root: ValueRef<'_>| {
+    let mut add = |index: usize, tie: &[u8], root: ValueRef<'_>| {
+        layer.turn_to(&context, index);
         let source = RowSource { tie, stored: None, keys: None };
         layer.for_each_row(&context, root, None, RemainingCheck::Filter, &mut |row| {
             collector.add(layer, row, source)?;
             Ok(ControlFlow::Continue(()))
         })
     };
-    if layer.input == LayerInput::Nothing {
-        add(&[], Value::Null.as_ref())?;
-    }
+    // A layer without input has one row, whose root is not read.
+    let only = [(Vec::new(), Value::Null)];
+    let rows = if layer.input == LayerInput::Nothing { &only[..] } else { rows };
     for chunk in rows.chunks(ROWS_AT_A_TIME) {
         context.check_time().map_err(query_fault)?;
         let begun = Instant::now();
-        for (position, value) in chunk {
-            add(position, value.as_ref())?;
+        if layer.calls.anywhere {
+            user_calls::foresee_values(task, layer, &context, chunk).await?;
+        }
+        for (index, (position, value)) in chunk.iter().enumerate() {
+            add(index, position, value.as_ref())?;
             if task.meter.is_due() {
                 task.yield_now().await?;
             }
@@ -188,5 +214,5 @@ pub(crate) async fn over_rows(
         metrics.evaluation_time += begun.elapsed();
         task.yield_now().await?;
     }
-    collector.finish(layer, &context).map_err(query_fault)
+    finish(task, layer, &context, collector).await
 }

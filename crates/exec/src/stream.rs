@@ -21,6 +21,7 @@ use crate::program::{Layer, RemainingCheck};
 use crate::resume::After;
 use crate::select;
 use crate::task::{OpenPart, Part, SeenState, Task};
+use crate::user_calls;
 
 /// How much is wanted at most.
 #[derive(Clone, Copy, Debug)]
@@ -340,10 +341,14 @@ impl Stream {
         if check == RemainingCheck::Nothing {
             self.rows.reserve(documents.len().min(limits.rows));
         }
-        for stored in documents {
+        if layer.calls.anywhere {
+            user_calls::foresee_documents(task, layer, &context, (documents, check)).await?;
+        }
+        for (index, stored) in documents.iter().enumerate() {
             let tie = stored.number.raw().to_be_bytes();
             let source = RowSource { tie: &tie, stored: Some(stored), keys: None };
             self.seen += 1;
+            layer.turn_to(&context, index);
             layer.for_each_match(&context, &task.program.system, (stored, check), &mut |row| {
                 position::write_row(&layer.query.order, row, source, &mut position)?;
                 if position <= self.reached {

@@ -1,7 +1,7 @@
 //! State shared by all partitions of one page.
 
 use bytes::Bytes;
-use eval::{Budget, Context, Deadline, Meter, NoUserFunctions, Patterns, QueryMemory, Steps};
+use eval::{Budget, Context, Deadline, Meter, Patterns, QueryMemory, Steps, UserCalls};
 use kv::KeyRange;
 use model::{Ambient, EffectiveRange, Fault, Lsn, PartitionOrdinal};
 use partition::PartitionView;
@@ -13,6 +13,7 @@ use crate::access_path::{PartStatistics, SharedFilter, SharedRequiredTerms};
 use crate::fault::query_fault;
 use crate::program::{Layer, Program};
 use crate::source::PartSource;
+use crate::user_calls::UserFunctions;
 
 /// Bounds of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,11 +198,13 @@ pub(crate) struct Task {
     pub(crate) ambient: Arc<dyn Ambient>,
     pub(crate) budget: Arc<Budget>,
     pub(crate) meter: Arc<Meter>,
+    pub(crate) user_functions: Arc<dyn UserFunctions>,
     patterns: Arc<Patterns>,
     filter: Arc<SharedFilter>,
     /// Seconds since 1970 that decide whether documents have expired.
     now_seconds: u64,
     now_static_ms: u64,
+    begun_ms: u64,
     deadline: Deadline,
     patience_end_ms: u64,
     /// Whether indexes are used; otherwise all records are scanned.
@@ -212,6 +215,7 @@ impl Task {
     pub(crate) fn new(
         program: Arc<Program>,
         ambient: Arc<dyn Ambient>,
+        user_functions: Arc<dyn UserFunctions>,
         (bounds, memory): (QueryBounds, Arc<QueryMemory>),
         meter: Arc<Meter>,
         now_static_ms: u64,
@@ -221,11 +225,13 @@ impl Task {
             program,
             budget: Arc::new(Budget::new(bounds.memory_bytes, bounds.rows).within(memory)),
             meter,
+            user_functions,
             patterns: Arc::default(),
             filter: Arc::default(),
             now_seconds: ambient.now_seconds(),
             ambient,
             now_static_ms,
+            begun_ms: now_ms,
             deadline: Deadline { at_ms: now_ms.saturating_add(bounds.time_ms), granted_ms: bounds.time_ms },
             patience_end_ms: now_ms.saturating_add(bounds.patience_ms),
             asks_indexes: true,
@@ -260,7 +266,7 @@ impl Task {
         Context {
             ambient: &*self.ambient,
             now_static_ms: self.now_static_ms,
-            user_functions: &NoUserFunctions,
+            user_calls: self.program.calls_functions().then(|| UserCalls::at(self.begun_ms)),
             budget: Arc::clone(&self.budget),
             deadline: Some(self.deadline),
             patterns: Arc::clone(&self.patterns),

@@ -45,7 +45,9 @@ pub(crate) const TRIGGERS_MAX: usize = 50;
 /// User-defined functions of a container.
 pub(crate) const USER_DEFINED_FUNCTIONS_MAX: usize = 50;
 /// Largest text of a script in bytes.
-pub(crate) const SCRIPT_BYTES_MAX: usize = 2 * 1024 * 1024;
+pub(crate) const SCRIPT_BYTES_MAX: usize = 1024 * 1024;
+/// Most bytes of the parameters of a stored procedure.
+pub const PROCEDURE_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// Shortest lifetime of a resource token in seconds.
 pub const TOKEN_SECONDS_MIN: u64 = 10;
 /// Longest lifetime of a resource token in seconds.

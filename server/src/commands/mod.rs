@@ -2,8 +2,10 @@
 
 mod config;
 mod keys;
+mod local_server;
 mod partitions;
 mod repair;
+mod script;
 mod start;
 mod verify;
 
@@ -28,8 +30,10 @@ pub(crate) fn run(
         },
         Some(("keys", keys)) => keys::run(keys, environment),
         Some(("partitions", partitions)) => partitions::run(partitions, environment),
+        Some(("script", script)) => script::run(script, environment),
         Some(("verify", verify)) => verify::run(verify, environment),
         Some(("repair", repair)) => repair::run(repair, environment),
+        Some((script::WORKER, worker)) => script::work(worker),
         Some(("serve", serve)) => start::run(Mode::Serve, serve, environment),
         Some((_, dev)) => start::run(Mode::Dev, dev, environment),
         None => start::run(Mode::Dev, &matches, environment),
@@ -68,6 +72,8 @@ fn command() -> Command {
         partitions::command(),
         verify::command(),
         repair::command(),
+        script::command(),
+        script::worker_command(),
         config,
     ])
 }

@@ -1,24 +1,11 @@
-//! `perihelion partitions`: lists and splits the partitions of a container of a running server.
-//!
-//! Asks the control API of the server on this machine, at the address of the setting `nosql`, with a key of the data
-//! folder or, if it has none, with the well-known key.
+//! `perihelion partitions`: lists and splits the partitions of a container of a running server, by its control API.
 
+use super::local_server::{self, LocalRequest};
 use crate::failure::Failure;
-use crate::keys::KeyFile;
-use crate::screen::EMULATOR_KEY;
-use crate::settings::{self, Endpoint, Settings};
+use crate::settings::{self, Settings};
 use clap::{Arg, ArgMatches, Command};
-use engine::KeyName;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value as Json;
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
-use std::time::Duration;
-
-/// How long an answer may take; a split waits for the writes in progress.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
-/// Limit of the size of an answer.
-const ANSWER_BYTES_MAX: u64 = 64 << 20;
 
 /// The commands without the settings.
 pub(super) fn command() -> Command {
@@ -118,87 +105,20 @@ fn table(answer: &Json) -> String {
 
 /// The answer of the server to a request without a body.
 fn ask(settings: &Settings, verb: &str, path: &str) -> Result<Json, Failure> {
-    let address = address(settings)?;
-    let key = key(settings)?;
-    let unreachable = |cause: std::io::Error| {
-        let hint = "is it running, and is --nosql (or the settings file) the same as for the server?";
-        Failure::Failed(format!("cannot reach a server at {address}: {cause}\n  {hint}"))
-    };
-    let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(5)).map_err(unreachable)?;
-    stream.set_read_timeout(Some(ANSWER_TIMEOUT)).map_err(unreachable)?;
-    let request = format!(
-        "{verb} {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {key}\r\nContent-Length: 0\r\n\
-         Connection: close\r\n\r\n"
-    );
-    stream.write_all(request.as_bytes()).map_err(unreachable)?;
-    let mut answer = Vec::new();
-    stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer).map_err(unreachable)?;
-    read_answer(&answer)
-}
-
-/// The body of an answer, or its message if it is a refusal.
-fn read_answer(answer: &[u8]) -> Result<Json, Failure> {
-    let foreign = || Failure::Failed("the answer is not that of a perihelion server".to_owned());
-    let head_end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").ok_or_else(foreign)?;
-    let head = std::str::from_utf8(&answer[..head_end]).map_err(|_| foreign())?;
-    let status: u16 = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(foreign)?;
-    let body: Json = serde_json::from_slice(&answer[head_end + 4..]).map_err(|_| foreign())?;
-    match status {
-        200 => Ok(body),
-        _ => Err(Failure::Failed(body["message"].as_str().unwrap_or("the server refused").to_owned())),
+    let headers = vec![("Authorization", format!("Bearer {}", local_server::key(settings)?))];
+    let request = LocalRequest { verb, path, headers, body: &[] };
+    let answer = local_server::send(settings, &request)?;
+    if answer.status != 200 {
+        return Err(answer.refusal());
     }
-}
-
-/// Where the server on this machine listens.
-fn address(settings: &Settings) -> Result<SocketAddr, Failure> {
-    let Endpoint::At(mut address) = settings.nosql else {
-        return Err(Failure::Configuration(
-            "the setting \"nosql\" is off: there is no server to ask".to_owned(),
-        ));
-    };
-    if address.port() == 0 {
-        let text = "the setting \"nosql\" has port 0: name the port that the server has printed";
-        return Err(Failure::Configuration(text.to_owned()));
-    }
-    if !address.ip().is_unspecified() && !address.ip().is_loopback() {
-        // The key is sent without TLS.
-        let text = format!(
-            "the server listens on {address} only, which is not loopback: send the request with another program, see \
-             docs/control.md"
-        );
-        return Err(Failure::Configuration(text));
-    }
-    if address.ip().is_unspecified() {
-        address.set_ip(if address.is_ipv4() {
-            Ipv4Addr::LOCALHOST.into()
-        } else {
-            Ipv6Addr::LOCALHOST.into()
-        });
-    }
-    Ok(address)
-}
-
-fn key(settings: &Settings) -> Result<String, Failure> {
-    let keys = KeyFile::of(&settings.data).read()?.unwrap_or_default();
-    let primary = keys.into_iter().find(|key| key.name == KeyName::Primary);
-    Ok(primary.map_or_else(|| EMULATOR_KEY.to_owned(), |key| key.text.reveal().to_owned()))
+    let foreign = |_| Failure::Failed("the answer is not that of a perihelion server".to_owned());
+    serde_json::from_slice(&answer.body).map_err(foreign)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
-
-    #[test]
-    fn answers_are_bodies_or_refusals() {
-        let read = |text: &str| read_answer(text.as_bytes());
-        assert_eq!(read("HTTP/1.1 200 OK\r\nx: y\r\n\r\n{\"a\":1}").unwrap(), json!({ "a": 1 }));
-        let refused = read("HTTP/1.1 404 Not Found\r\n\r\n{\"message\":\"absent\"}").unwrap_err();
-        assert_eq!(refused.to_string(), "absent");
-        for text in ["", "SSH-2.0\r\n", "HTTP/1.1 200 OK\r\n\r\n<html>"] {
-            assert!(read(text).unwrap_err().to_string().contains("perihelion"), "{text}");
-        }
-    }
 
     #[test]
     fn a_partition_is_one_line() {

@@ -1,5 +1,6 @@
 //! `perihelion dev` and `perihelion serve`: start, serving and shutdown.
 
+use super::script;
 use crate::ambient::SystemAmbient;
 use crate::backoff::Backoff;
 use crate::failure::Failure;
@@ -17,7 +18,7 @@ use crate::{files, handles, logs, store_marker};
 use clap::ArgMatches;
 use engine::{
     AdmissionBounds, Engine, EngineOptions, IndexOptions, PartitionBounds, QueryBounds, RequestMemoryOptions,
-    STORE_SPACES,
+    STORE_SPACES, ScriptOptions,
 };
 use kv::{CommitMode, EmbeddedOptions, OpenFault, Store};
 use nosql::{NosqlApi, NosqlOptions};
@@ -111,6 +112,7 @@ async fn serve(mode: Mode, settings: Settings, queries: Handle) -> Result<(), Fa
         query_bounds: query_bounds(&settings),
         query_threads: Some(queries),
         admission: AdmissionBounds::of_threads(settings.query_threads),
+        scripts: script_options(&settings)?,
     };
     let engine = Engine::open(store, options, Arc::clone(&ambient) as Arc<_>).await;
     let engine = engine.map_err(|fault| Failure::Io {
@@ -139,6 +141,12 @@ async fn serve(mode: Mode, settings: Settings, queries: Handle) -> Result<(), Fa
         .close()
         .await
         .map_err(|fault| Failure::Io { what: "cannot close the store".to_owned(), cause: fault.to_string() })
+}
+
+/// Scripts are executed by this program itself, as a worker process.
+fn script_options(settings: &Settings) -> Result<Option<ScriptOptions>, Failure> {
+    let Some(limits) = settings.scripts else { return Ok(None) };
+    Ok(Some(ScriptOptions { program: script::worker_program()?, limits }))
 }
 
 async fn watch_identity(file: Option<IdentityFile>, engine: &Engine) {

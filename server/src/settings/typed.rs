@@ -85,6 +85,8 @@ pub(crate) struct Settings {
     pub(crate) cors: Option<CorsPolicy>,
     pub(crate) query_timeout_ms: u64,
     pub(crate) query_threads: usize,
+    /// Limits of scripts; `None` if none is executed.
+    pub(crate) scripts: Option<script::Limits>,
     pub(crate) connections_max: usize,
     pub(crate) timeouts: Timeouts,
     pub(crate) auth_failures: AuthFailures,
@@ -158,6 +160,7 @@ impl Settings {
                 .transpose()?,
             query_timeout_ms: positive(raw, "query-timeout-ms")?,
             query_threads: query_threads(raw)?,
+            scripts: scripts(raw)?,
             connections_max: usize::try_from(positive(raw, "connections-max")?).unwrap_or(usize::MAX),
             timeouts: Timeouts {
                 handshake: duration(raw, "handshake-timeout-ms")?,
@@ -265,6 +268,40 @@ fn query_threads(raw: &RawSettings) -> Result<usize, Failure> {
         threads @ 1..=QUERY_THREADS_MAX => Ok(usize::try_from(threads).unwrap_or(usize::MAX)),
         _ => Err(bad(raw, "query-threads", &format!("it must be at most {QUERY_THREADS_MAX}"))),
     }
+}
+
+/// Most processes for scripts.
+const SCRIPT_WORKERS_MAX: u64 = 1024;
+/// Least memory of a script in bytes: less does not hold the API that scripts use.
+const SCRIPT_MEMORY_MIN: u64 = 4 << 20;
+/// Most memory of a script in bytes.
+const SCRIPT_MEMORY_MAX: u64 = 2 << 30;
+/// Longest time of a script in milliseconds: its transaction keeps a state of its partition.
+const SCRIPT_TIME_MS_MAX: u64 = 60_000;
+
+fn scripts(raw: &RawSettings) -> Result<Option<script::Limits>, Failure> {
+    let cores = std::thread::available_parallelism().map_or(2, NonZero::get);
+    let mut limits = script::Limits::for_cores(cores);
+    limits.time = match duration(raw, "script-timeout-ms")? {
+        time if time <= Duration::from_millis(SCRIPT_TIME_MS_MAX) => time,
+        _ => return Err(bad(raw, "script-timeout-ms", &format!("it must be at most {SCRIPT_TIME_MS_MAX}"))),
+    };
+    limits.memory_bytes = match whole(raw, "script-memory-bytes")? {
+        bytes @ SCRIPT_MEMORY_MIN..=SCRIPT_MEMORY_MAX => bytes,
+        _ => {
+            let reason = format!("it must be from {SCRIPT_MEMORY_MIN} to {SCRIPT_MEMORY_MAX}");
+            return Err(bad(raw, "script-memory-bytes", &reason));
+        }
+    };
+    limits.busy_max = match text(raw, "script-workers") {
+        "auto" => limits.busy_max,
+        "off" => return Ok(None),
+        _ => match positive(raw, "script-workers")? {
+            workers @ 1..=SCRIPT_WORKERS_MAX => usize::try_from(workers).unwrap_or(usize::MAX),
+            _ => return Err(bad(raw, "script-workers", &format!("it must be at most {SCRIPT_WORKERS_MAX}"))),
+        },
+    };
+    Ok(Some(limits))
 }
 
 /// A number without a unit.

@@ -7,7 +7,7 @@ fn help_names_every_command_and_bad_usage_is_told_apart() {
     let help = run(&["--help"]);
     assert!(help.status.success());
     let help = String::from_utf8(help.stdout).unwrap();
-    for command in ["dev", "serve", "keys", "verify", "repair", "config"] {
+    for command in ["dev", "serve", "keys", "verify", "repair", "script", "config"] {
         assert!(help.contains(&format!("\n  {command} ")), "{command} in {help}");
     }
     assert_eq!(run(&["--no-such-flag"]).status.code(), Some(2));
@@ -15,4 +15,22 @@ fn help_names_every_command_and_bad_usage_is_told_apart() {
     assert_eq!(run(&["dev", "--plain-http", "sometimes"]).status.code(), Some(78));
     assert_eq!(run(&["dev", "--compatibility", "lenient"]).status.code(), Some(78));
     assert_eq!(run(&["dev", "--nosql", "off"]).status.code(), Some(78));
+}
+
+#[test]
+fn scripts_are_checked_by_a_worker_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("script.js");
+    let path = file.to_str().unwrap();
+    std::fs::write(&file, "function (a) {\n  return a + 1;\n}").unwrap();
+    let checked = run(&["script", "check", path]);
+    assert!(checked.status.success(), "{checked:?}");
+    std::fs::write(&file, "function (a) {\n  return a +;\n}").unwrap();
+    let checked = run(&["script", "check", path]);
+    assert_eq!(checked.status.code(), Some(1));
+    let text = String::from_utf8(checked.stderr).unwrap();
+    assert!(text.contains(&format!("{path}:2:")), "{text}");
+    assert_eq!(run(&["script", "check", "/no/such/file"]).status.code(), Some(74));
+    let help = String::from_utf8(run(&["--help"]).stdout).unwrap();
+    assert!(!help.contains("script-worker"), "{help}");
 }

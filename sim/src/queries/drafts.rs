@@ -12,7 +12,9 @@ use crate::ambient::{START_SECONDS, SeededAmbient};
 use crate::random::Random;
 use crate::world::CheckFailure;
 use eval::QueryMemory;
-use exec::{PageRequest, ParsedProperty, Part, PartScope, PartSource, Program, QueryBounds, QueryRow};
+use exec::{
+    NoUserFunctions, PageRequest, ParsedProperty, Part, PartScope, PartSource, Program, QueryBounds, QueryRow,
+};
 use kv::{Batch, CommitMode, Durability, Store};
 use model::{
     Ambient, ContainerDefinition, ContainerNumber, DatabaseNumber, EffectiveRange, Fault, PartitionOrdinal,
@@ -256,6 +258,7 @@ impl Clients {
                 resume,
                 bounds: QueryBounds::default(),
                 memory: Arc::new(QueryMemory::new(1 << 30)),
+                user_functions: Arc::new(NoUserFunctions),
                 parts: vec![part.clone()],
             };
             let page = exec::page(Arc::new(request), Arc::clone(&clock) as Arc<_>, Arc::default());

@@ -1,15 +1,15 @@
 //! The text of a refusal: the service's own message if it is known, otherwise that of the fault.
 
 use super::query_text::{code, sentence};
-use super::{NosqlFault, NosqlQueryFault, Refusal, Subject, definition_text, wire};
+use super::{NosqlFault, NosqlQueryFault, Refusal, Subject, definition_text, script_text, wire};
 use crate::compatibility::{HINT, MERGE_HINT, StrictFault};
 use crate::wire::activity::ActivityId;
 use crate::wire::{headers, json, names};
 use crate::{role_actions, role_scope};
 use model::limits::ID_BYTES_MAX;
 use model::{
-    AccessFault, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, PropertyRule,
-    RequestFault,
+    AccessFault, ConflictFault, EvaluationFault, Fault, LimitFault, MissingFault, PreconditionFault,
+    PropertyRule, QueryFault, RequestFault,
 };
 use sql::SqlFaults;
 use value::PatchCause;
@@ -51,6 +51,12 @@ pub(crate) fn text(fault: &NosqlFault) -> String {
     match fault {
         // Each error is shortened separately.
         NosqlFault::Query(NosqlQueryFault::Text(faults)) => text_errors(faults),
+        // The parts of these are shortened separately.
+        NosqlFault::Script(fault) => script_text::of_script(fault),
+        NosqlFault::Core(Fault::Query(QueryFault::Evaluation(EvaluationFault::UserFunction {
+            name,
+            fault,
+        }))) => script_text::of_function(name, fault),
         NosqlFault::Core(fault) => shortened(core(fault), MESSAGE_CHARS_MAX),
         NosqlFault::Strict(fault) => format!("{} {HINT}", shortened(fault.to_string(), MESSAGE_CHARS_MAX)),
         NosqlFault::Query(NosqlQueryFault::Unmergeable(_) | NosqlQueryFault::FeaturesMissing { .. }) => {

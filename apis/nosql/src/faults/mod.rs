@@ -1,17 +1,16 @@
 //! All faults of this API: those of the core, and its own about paths, credentials, headers and bodies.
 //!
 //! [`status`] maps each fault to status and substatus, [`message`] to its text; [`definition_text`] has the texts about definitions, [`query_text`] has the codes and texts
-//! of faults in queries.
+//! of faults in queries, [`script_text`] the texts of faults of scripts.
 
 mod definition_text;
 mod message;
 mod query_text;
+mod script_text;
 mod status;
 mod subject;
 
-#[cfg(test)]
-pub(crate) use message::text;
-pub(crate) use message::{body, text_errors};
+pub(crate) use message::{body, text, text_errors};
 #[cfg(test)]
 pub(crate) use query_text::code;
 pub(crate) use status::wire;
@@ -19,7 +18,8 @@ pub(crate) use subject::Subject;
 
 use crate::client_plan::Unmergeable;
 use crate::compatibility::StrictFault;
-use engine::{RefusedDocument, refusal_charge};
+use engine::script::ScriptFault;
+use engine::{RefusedDocument, ScriptRefusal, refusal_charge};
 use model::{
     AccessFault, Charge, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, QueryFault,
     RequestFault, SessionToken, StorageFault,
@@ -45,9 +45,25 @@ pub(crate) enum NosqlFault {
     /// A query that cannot be answered as sent.
     #[error(transparent)]
     Query(#[from] NosqlQueryFault),
+    /// A script that did not end normally.
+    #[error(transparent)]
+    Script(#[from] ScriptFault),
     /// A request that only the service refuses.
     #[error(transparent)]
     Strict(#[from] StrictFault),
+}
+
+impl From<ScriptRefusal> for NosqlFault {
+    fn from(refusal: ScriptRefusal) -> NosqlFault {
+        match refusal {
+            ScriptRefusal::Script(fault) => NosqlFault::Script(fault),
+            ScriptRefusal::Fault(fault) => NosqlFault::Core(fault),
+            ScriptRefusal::NotExecuted => {
+                let feature = "the execution of scripts, which the operator has switched off,".to_owned();
+                NosqlFault::Wire(WireFault::NotSupported { feature })
+            }
+        }
+    }
 }
 
 /// A path or verb that does not exist.
@@ -176,9 +192,11 @@ impl NosqlFault {
             NosqlFault::Core(fault) => refusal_charge(fault),
             // An unauthenticated caller is not charged.
             NosqlFault::Credential(_) => Charge::NONE,
-            NosqlFault::Route(_) | NosqlFault::Wire(_) | NosqlFault::Query(_) | NosqlFault::Strict(_) => {
-                Charge::MINIMUM
-            }
+            NosqlFault::Route(_)
+            | NosqlFault::Wire(_)
+            | NosqlFault::Query(_)
+            | NosqlFault::Script(_)
+            | NosqlFault::Strict(_) => Charge::MINIMUM,
         }
     }
 
@@ -200,6 +218,7 @@ impl NosqlFault {
             | NosqlFault::Credential(_)
             | NosqlFault::Wire(_)
             | NosqlFault::Query(_)
+            | NosqlFault::Script(_)
             | NosqlFault::Strict(_) => None,
         }
     }

@@ -5,6 +5,7 @@
 
 use super::{CredentialFault, NosqlFault, NosqlQueryFault, RouteFault, WireFault};
 use crate::compatibility::StrictFault;
+use engine::script::{ResultFault, ScriptFault};
 use http::StatusCode;
 use model::{
     AccessFault, BearerFault, ConflictFault, DataAction, Fault, LimitFault, MissingFault, PreconditionFault,
@@ -49,6 +50,7 @@ pub(crate) fn wire(fault: &NosqlFault) -> (StatusCode, u32, &'static str) {
         | NosqlFault::Strict(
             StrictFault::Version { .. } | StrictFault::DistanceDirection | StrictFault::CompositeIndex,
         ) => (StatusCode::BAD_REQUEST, 0),
+        NosqlFault::Script(fault) => script(fault),
         // Makes a client ask for a plan and merge, if it can.
         NosqlFault::Strict(StrictFault::NeedsMerge { .. })
         | NosqlFault::Query(NosqlQueryFault::FeaturesMissing { .. }) => (StatusCode::BAD_REQUEST, 1004),
@@ -59,6 +61,26 @@ pub(crate) fn wire(fault: &NosqlFault) -> (StatusCode, u32, &'static str) {
 /// 449: a client runs the request again.
 fn retry_with() -> StatusCode {
     StatusCode::from_u16(449).unwrap_or(StatusCode::CONFLICT)
+}
+
+/// The number of an error that a script has thrown is the substatus.
+fn script(fault: &ScriptFault) -> (StatusCode, u32) {
+    match fault {
+        ScriptFault::Syntax(_) => (StatusCode::BAD_REQUEST, 0xFFFF),
+        ScriptFault::Thrown(thrown) => {
+            let number = thrown.number.and_then(|number| u32::try_from(number).ok());
+            (StatusCode::BAD_REQUEST, number.unwrap_or(0))
+        }
+        ScriptFault::Result(ResultFault::TooDeep { .. }) => (StatusCode::BAD_REQUEST, 0),
+        ScriptFault::Result(ResultFault::TooLarge { .. }) | ScriptFault::InputTooLarge { .. } => {
+            (StatusCode::PAYLOAD_TOO_LARGE, 0)
+        }
+        ScriptFault::TimeExceeded { .. } => (StatusCode::REQUEST_TIMEOUT, 0),
+        ScriptFault::MemoryExceeded { .. } => (StatusCode::FORBIDDEN, 0),
+        ScriptFault::Busy => (StatusCode::TOO_MANY_REQUESTS, 0),
+        ScriptFault::Unavailable { .. } => (StatusCode::BAD_REQUEST, 0),
+        ScriptFault::Crashed { .. } => (StatusCode::INTERNAL_SERVER_ERROR, 0),
+    }
 }
 
 fn core(fault: &Fault) -> (StatusCode, u32) {

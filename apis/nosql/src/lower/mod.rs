@@ -65,6 +65,18 @@ impl QueryText {
         Ok(QueryText { text: text.to_owned(), parameters, resume })
     }
 
+    /// A query whose parameters are a JSON array, or nothing.
+    pub(crate) fn with_parameters(text: &str, json: &[u8]) -> Result<QueryText, WireFault> {
+        let parameters = match json {
+            [] => Parameters::none(),
+            json => {
+                let bad_json = |error: value::JsonError| WireFault::Json { reason: error.to_string() };
+                parameters(Value::from_json(json).map_err(bad_json)?.as_ref())?
+            }
+        };
+        Ok(QueryText { text: text.to_owned(), parameters, resume: None })
+    }
+
     /// The same query for a plan: clients ask for plans before parameters have values.
     pub(crate) fn without_values(self) -> QueryText {
         QueryText { parameters: self.parameters.or_undefined(), ..self }

@@ -5,6 +5,7 @@ use super::document::required_key;
 use super::steps::{self, StepWriter};
 use crate::faults::{NosqlFault, Refusal};
 use crate::route::ContainerPath;
+use crate::scripts::refuse_triggers;
 use crate::wire::headers;
 use crate::wire::reply::Reply;
 use engine::{Action, BatchReceipt, Container};
@@ -14,6 +15,7 @@ use plan::DocumentOperation;
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let container = call.owner(path, Action::ReadDocument)?.resource;
+    refuse_triggers(call, "a batch")?;
     let key = required_key(call, &container)?;
     let steps = steps::parse(&call.body)?;
     let minimal = headers::prefers_minimal(call.headers())?;

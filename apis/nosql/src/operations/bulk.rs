@@ -8,6 +8,7 @@ use super::scope::range_id;
 use super::steps::{self, RawStep, StepWriter};
 use crate::faults::{NosqlFault, Refusal, WireFault};
 use crate::route::ContainerPath;
+use crate::scripts::refuse_triggers;
 use crate::wire::reply::Reply;
 use crate::wire::{headers, key_header, names};
 use engine::{Action, AfterRefusal, BulkReceipt, Container, Keyed, StepReceipt, WritePass};
@@ -18,6 +19,7 @@ use plan::{DocumentOperation, Mutation, Outcome};
 
 pub(super) async fn perform(call: &Call<'_>, path: ContainerPath<'_>) -> Result<Reply, Refusal> {
     let container = call.owner(path, Action::ReadDocument).map_err(without_reason)?.resource;
+    refuse_triggers(call, "a bulk")?;
     let ordinal = range_id(call.headers(), &container)?;
     let range = ordinal.map(|ordinal| range(call, &container, ordinal)).transpose()?;
     let shared_key = header_key(call, &container)?;

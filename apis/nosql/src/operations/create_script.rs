@@ -3,6 +3,7 @@
 use super::{CATALOG_WRITE, Call, list_scripts, owned_reply, written_status};
 use crate::faults::Refusal;
 use crate::route::ContainerPath;
+use crate::scripts;
 use crate::wire::reply::Reply;
 use crate::wire::{definition, links, small_resources};
 use engine::{Action, Scripts};
@@ -20,6 +21,7 @@ pub(super) async fn perform(
     let pass = call.change_catalog(Scripts { container: &container, kind })?;
     let definition = definition::script::read(kind, &call.json_body()?)?;
     let creation = call.creation()?;
+    scripts::check_text(call, &definition).await?;
     let written = call.engine.create_script(pass, definition, &creation).await?;
     let script = written.resource;
     let resource = small_resources::script(&container, kind, &script);

@@ -1,6 +1,6 @@
 //! Shared by the operations on documents: parsing key and item of a request, answering with an item.
 
-use super::{Call, not_supported};
+use super::Call;
 use crate::faults::{NosqlFault, Refusal, WireFault};
 use crate::lower::condition;
 use crate::wire::reply::{HEADER_BYTES_USUAL, Reply};
@@ -38,7 +38,7 @@ pub(super) fn implied_key(container: &Container) -> Option<PartitionKey> {
 
 /// The item in `text`, which may be JSON in the service's binary form. Clients send back the system properties that
 /// they have read; these are dropped.
-pub(super) fn item(text: &[u8]) -> Result<Item, NosqlFault> {
+pub(crate) fn item(text: &[u8]) -> Result<Item, NosqlFault> {
     if text.len() > ITEM_BYTES_MAX {
         return Err(LimitFault::TooLarge { bytes: text.len(), limit: ITEM_BYTES_MAX }.into());
     }
@@ -70,15 +70,15 @@ pub(super) fn target(owner: &Addressed<Arc<Container>>, segment: &str) -> Target
 }
 
 /// The contents of a patch body.
-pub(super) struct Patch {
+pub(crate) struct Patch {
     /// The changes, at least one.
-    pub(super) operations: Vec<PatchOperation>,
+    pub(crate) operations: Vec<PatchOperation>,
     /// The condition on the item.
-    pub(super) filter: Option<Filter>,
+    pub(crate) filter: Option<Filter>,
 }
 
 /// Parses a patch body: an object with `operations` and an optional `condition`, or the bare array of operations.
-pub(super) fn patch(container: &Container, text: &[u8]) -> Result<Patch, NosqlFault> {
+pub(crate) fn patch(container: &Container, text: &[u8]) -> Result<Patch, NosqlFault> {
     let body = Value::from_json(text).map_err(bad_json)?;
     let body = body.as_ref();
     let list = match body.member("operations") {
@@ -103,16 +103,6 @@ pub(super) fn patch(container: &Container, text: &[u8]) -> Result<Patch, NosqlFa
         );
     }
     Ok(Patch { operations, filter })
-}
-
-/// Refuses triggers, which are not implemented.
-pub(super) fn refuse_triggers(call: &Call<'_>) -> Result<(), WireFault> {
-    for name in [&names::PRE_TRIGGERS, &names::POST_TRIGGERS] {
-        if headers::text(call.headers(), name)?.is_some() {
-            return Err(not_supported("a trigger"));
-        }
-    }
-    Ok(())
 }
 
 /// The answer to a write of one document.

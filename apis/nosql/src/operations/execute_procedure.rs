@@ -1,15 +1,67 @@
-//! `POST …/sprocs/{id}`: not implemented. Only a caller who could execute an existing procedure gets this answer.
+//! `POST …/sprocs/{id}`: executes a stored procedure in one transaction of one logical partition.
 
-use super::{Call, not_supported};
-use crate::faults::Refusal;
+use super::Call;
+use super::document::required_key;
+use crate::faults::{NosqlFault, Refusal, WireFault};
 use crate::route::ScriptPath;
+use crate::scripts::{self, ScriptHost, refuse_triggers};
 use crate::wire::reply::Reply;
+use crate::wire::{headers, names};
+use bytes::Bytes;
 use engine::Action;
+use engine::script::Role;
+use http::StatusCode;
+use model::limits::PROCEDURE_BYTES_MAX;
+use model::{Charge, LimitFault};
+use serde_json::value::RawValue;
 
-pub(super) fn perform(call: &Call<'_>, path: ScriptPath<'_>) -> Result<Reply, Refusal> {
+pub(super) async fn perform(call: &Call<'_>, path: ScriptPath<'_>) -> Result<Reply, Refusal> {
     let container = call.owner(path.container, Action::ExecuteProcedure)?.resource;
     let named = call.engine.named_script(&container, path.kind, path.script);
     let pass = call.engine.access().execute(&call.principal, named)?;
-    call.engine.find_procedure(&pass)?;
-    Err(not_supported("the execution of a stored procedure").into())
+    let procedure = call.engine.find_procedure(&pass)?;
+    refuse_triggers(call, "the execution of a procedure")?;
+    let key = required_key(call, &container)?;
+    let parameters = parameters(&call.body)?;
+    let logs = headers::flag(call.headers(), &names::ENABLE_SCRIPT_LOGGING)?;
+    let options = scripts::transaction_options(call, 1, headers::session(call.headers())?);
+    let pass = pass.transaction(key);
+    let run = |mut transaction| {
+        let role = Role::Procedure { parameters: parameters.clone() };
+        let script = scripts::script_call(call, &container, &procedure, role, logs);
+        async move {
+            let mut host = ScriptHost::new(&mut transaction, call.texts);
+            let run = call.engine.run_script(&script, &mut host).await;
+            (transaction, run.map_err(NosqlFault::from))
+        }
+    };
+    let (finished, receipt) = call.engine.transact(&pass, &options, run).await?;
+    let charge = receipt.charge.max(Charge::MINIMUM);
+    let mut reply = match finished.body {
+        Some(body) => Reply::json(StatusCode::OK, charge, body.to_vec()),
+        None => Reply::empty(StatusCode::OK, charge),
+    };
+    if logs {
+        scripts::add_log(&mut reply, &finished.log);
+    }
+    reply.session(&container, receipt.session);
+    Ok(reply)
+}
+
+/// The parameters: an array, or nothing.
+fn parameters(body: &Bytes) -> Result<Bytes, NosqlFault> {
+    if body.len() > PROCEDURE_BYTES_MAX {
+        return Err(LimitFault::TooLarge { bytes: body.len(), limit: PROCEDURE_BYTES_MAX }.into());
+    }
+    if body.trim_ascii().is_empty() {
+        return Ok(Bytes::new());
+    }
+    // The depth of the elements is checked where they are parsed.
+    match serde_json::from_slice::<Vec<&RawValue>>(body) {
+        Ok(_) => Ok(body.clone()),
+        Err(error) => {
+            let reason = format!("the parameters of a procedure are a JSON array: {error}");
+            Err(WireFault::Body { reason }.into())
+        }
+    }
 }

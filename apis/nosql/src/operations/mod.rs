@@ -21,7 +21,7 @@ mod delete_partition_key;
 mod delete_permission;
 mod delete_script;
 mod delete_user;
-mod document;
+pub(crate) mod document;
 mod execute_procedure;
 mod list_attachments;
 mod list_conflicts;
@@ -61,6 +61,7 @@ mod replace_user;
 mod scope;
 mod sender;
 mod steps;
+mod triggered;
 
 pub(crate) use sender::check_sender;
 
@@ -90,7 +91,7 @@ const CATALOG_WRITE: Charge = Charge::from_hundredths(495);
 
 /// A request with an authenticated caller and a complete body.
 pub(crate) struct Call<'a> {
-    pub(crate) engine: &'a Engine,
+    pub(crate) engine: &'a Arc<Engine>,
     pub(crate) options: &'a NosqlOptions,
     pub(crate) texts: &'a Arc<TextCache>,
     pub(crate) principal: Principal,
@@ -154,7 +155,7 @@ async fn perform_any(call: &Call<'_>, operation: Operation<'_>) -> Result<Reply,
         Operation::ReadScript(path) => read_script::perform(call, path),
         Operation::ReplaceScript(path) => replace_script::perform(call, path).await,
         Operation::DeleteScript(path) => delete_script::perform(call, path).await,
-        Operation::ExecuteProcedure(path) => execute_procedure::perform(call, path),
+        Operation::ExecuteProcedure(path) => execute_procedure::perform(call, path).await,
         Operation::ListConflicts(path) => list_conflicts::perform(call, path).await,
         Operation::QueryConflicts(path) => query_conflicts::perform(call, path).await,
         Operation::ReadConflict(path) => read_conflict::perform(call, path),
@@ -172,7 +173,7 @@ fn not_supported(feature: &str) -> WireFault {
 }
 
 impl Call<'_> {
-    fn headers(&self) -> &RequestHeaders {
+    pub(crate) fn headers(&self) -> &RequestHeaders {
         self.headers
     }
 

@@ -1,9 +1,10 @@
 //! `PATCH …/docs/{id}`
 
 use super::Call;
-use super::document::{Patch, patch, refuse_triggers, required_key, target, written};
+use super::document::{Patch, patch, required_key, target, written};
 use crate::faults::Refusal;
 use crate::route::DocumentPath;
+use crate::scripts::refuse_triggers;
 use crate::wire::headers;
 use crate::wire::reply::Reply;
 use engine::{Action, Keyed, Reach, Resource};
@@ -12,7 +13,7 @@ use plan::{DocumentOperation, Mutation};
 pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<Reply, Refusal> {
     let owner = call.owner(path.container, Action::ReplaceDocument)?;
     let container = &owner.resource;
-    refuse_triggers(call)?;
+    refuse_triggers(call, "a patch")?;
     let condition = headers::write_condition(call.headers())?;
     let key = required_key(call, container)?;
     let target = target(&owner, path.document);

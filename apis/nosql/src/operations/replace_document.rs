@@ -1,11 +1,13 @@
 //! `PUT …/docs/{id}`
 
-use super::Call;
-use super::document::{item, refuse_triggers, required_key, target, written};
+use super::document::{item, required_key, target, written};
+use super::{Call, triggered};
 use crate::faults::Refusal;
 use crate::route::DocumentPath;
+use crate::scripts::named_triggers;
 use crate::wire::headers;
 use crate::wire::reply::Reply;
+use engine::script::TriggerOperation;
 use engine::{Action, Container, Keyed, Reach, Resource};
 use model::PartitionKey;
 use plan::{DocumentOperation, Item, Mutation, Rename, Target};
@@ -13,7 +15,7 @@ use plan::{DocumentOperation, Item, Mutation, Rename, Target};
 pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<Reply, Refusal> {
     let owner = call.owner(path.container, Action::ReplaceDocument)?;
     let container = &owner.resource;
-    refuse_triggers(call)?;
+    let triggers = named_triggers(call, container, TriggerOperation::Replace)?;
     let condition = headers::write_condition(call.headers())?;
     let key = required_key(call, container)?;
     let target = target(&owner, path.document);
@@ -23,7 +25,11 @@ pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<R
     let rename = rename(call, container, &key, &target, &item);
     let mutation = Mutation::Replace { target, item, condition, rename };
     let keyed = Keyed::new(container, Some(key), DocumentOperation::Write(mutation))?;
-    let receipt = call.engine.write(call.write(keyed)?).await?;
+    let pass = call.write(keyed)?;
+    if let Some(triggers) = triggers {
+        return triggered::perform(call, container, pass, triggers).await;
+    }
+    let receipt = call.engine.write(pass).await?;
     written(call, container, receipt)
 }
 

@@ -114,6 +114,10 @@ names! {
     PARTITION_KEY_RANGE_ID = "x-ms-documentdb-partitionkeyrangeid";
     /// Names of triggers that run after a write.
     POST_TRIGGERS = "x-ms-documentdb-post-trigger-include";
+    /// Whether what scripts log is returned.
+    ENABLE_SCRIPT_LOGGING = "x-ms-documentdb-script-enable-logging";
+    /// What scripts have logged, percent-encoded.
+    SCRIPT_LOG = "x-ms-documentdb-script-log-results";
     /// Names of triggers that run before a write.
     PRE_TRIGGERS = "x-ms-documentdb-pre-trigger-include";
     /// Requests the statistics of a container's partitions.

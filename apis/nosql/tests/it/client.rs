@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
-use engine::{AccountKey, Engine, EngineOptions};
+use engine::{AccountKey, Engine, EngineOptions, ScriptOptions};
 use hmac::{Hmac, KeyInit, Mac};
 use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
 use http_body_util::{BodyExt, Full};
@@ -58,11 +58,17 @@ impl Client {
     }
 
     pub(crate) async fn with_options(options: NosqlOptions) -> Client {
+        Client::with_scripts(options, None).await
+    }
+
+    /// The same, with scripts that are executed.
+    pub(crate) async fn with_scripts(options: NosqlOptions, scripts: Option<ScriptOptions>) -> Client {
         let store = Store::memory(&SPACES, CommitMode::Thread);
         let engine_options = EngineOptions {
             keys: vec![AccountKey::new(KEY)],
             computed_reader: nosql::read_computed_property,
             document_link: nosql::document_link,
+            scripts,
             ..EngineOptions::default()
         };
         let ambient = Arc::new(Still::default());

@@ -13,6 +13,7 @@ mod client;
 mod compatibility;
 mod cors;
 mod documents;
+mod execution;
 mod feeds;
 mod index_metrics;
 mod memory;

@@ -97,7 +97,7 @@ impl AccountKey {
     }
 
     /// The signature of `payload` by this key.
-    pub(super) fn sign(&self, payload: &[u8]) -> Vec<u8> {
+    pub fn sign(&self, payload: &[u8]) -> Vec<u8> {
         self.mac(payload).to_vec()
     }
 }

@@ -1,4 +1,4 @@
-//! Definitions of the scripts of a container. They are executed elsewhere.
+//! Definitions of the scripts of a container. They are executed in [`scripts`](crate::scripts).
 
 use super::change::script_shelf;
 use super::entries::{Container, ListPage, ListRequest};
@@ -49,6 +49,16 @@ impl Engine {
     /// The procedure that the pass is for.
     pub fn find_procedure(&self, pass: &ExecutePass<'_>) -> Result<Arc<Script>, Fault> {
         pass.script.found.clone().ok_or_else(|| MissingFault::Resource.into())
+    }
+
+    /// The current definition of a script, by name.
+    pub(crate) fn script_named(
+        &self,
+        container: &Container,
+        kind: ScriptKind,
+        name: &str,
+    ) -> Option<Arc<Script>> {
+        self.catalog.state().shelves.scripts(kind).find_by_name(container.rid(), name).cloned()
     }
 
     /// Creates a script.

@@ -108,7 +108,7 @@ impl<'a> Call<'a> {
     }
 
     fn now_ms(self) -> u64 {
-        self.frame.context.ambient.now_ms()
+        self.frame.context.now_ms()
     }
 
     fn now_static_ms(self) -> u64 {

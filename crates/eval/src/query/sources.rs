@@ -21,7 +21,31 @@ pub(super) type Visit<'v> = &'v mut dyn FnMut(Frame<'_>) -> Result<ControlFlow<(
 
 /// Calls `visit` for every row of the sources, combined with the row of the frame. Only the first source reads the
 /// documents.
+///
+/// A row that waits for the result of a user-defined function does not stop the others, so that the calls of all rows are
+/// known at once.
 pub(super) fn for_each_row<'a>(
+    frame: Frame<'a>,
+    sources: &'a [Source],
+    documents: Option<&'a [Origin<'a>]>,
+    visit: Visit<'_>,
+) -> Result<ControlFlow<()>, EvalFault> {
+    if frame.context.user_calls.is_none() {
+        return bind_all(frame, sources, documents, visit);
+    }
+    let mut is_pending = false;
+    let end = bind_all(frame, sources, documents, &mut |frame| match visit(frame) {
+        Err(EvalFault::CallPending) => {
+            is_pending = true;
+            Ok(ControlFlow::Continue(()))
+        }
+        end => end,
+    })?;
+    if is_pending { Err(EvalFault::CallPending) } else { Ok(end) }
+}
+
+/// Binds the slots of the sources to one row after the other.
+fn bind_all<'a>(
     frame: Frame<'a>,
     sources: &'a [Source],
     documents: Option<&'a [Origin<'a>]>,
@@ -38,12 +62,12 @@ pub(super) fn for_each_row<'a>(
         if frame.row.slots.is_empty() {
             // The document itself, once per document of a scan: without an allocation.
             let row = Row { slots: &[value], document_number, ..frame.row };
-            return for_each_row(frame.with_row(row), rest, None, visit);
+            return bind_all(frame.with_row(row), rest, None, visit);
         }
         let mut slots: Vec<ValueRef<'_>> = frame.row.slots.to_vec();
         slots.push(value);
         let row = Row { slots: &slots, document_number, ..frame.row };
-        for_each_row(frame.with_row(row), rest, None, visit)
+        bind_all(frame.with_row(row), rest, None, visit)
     };
     match source {
         Source::Container { path } => {

@@ -13,7 +13,9 @@ use plan::query::{Expression, Order, Query, SlotId, SortKey};
 use value::Document;
 
 use crate::ambient::Still;
-use crate::expressions::TestFunctions;
+use std::sync::Arc;
+
+use crate::expressions::with_functions;
 use crate::text;
 use crate::text_cases::TextCases;
 
@@ -45,14 +47,16 @@ fn every_case_of_every_file() {
 
 fn rows_of(query: &Query, documents: &[Document]) -> Vec<String> {
     let ambient = Still::default();
-    let context = Context::new(&ambient, Budget::new(1 << 20, 10_000)).with_user_functions(&TestFunctions);
-    let rows = documents
-        .iter()
-        .enumerate()
-        .map(|(index, document)| DocumentRow { number: index as u64 + 1, root: document.root() });
+    let context = Context::new(&ambient, Budget::new(1 << 20, 10_000));
+    let budget = Arc::clone(&context.budget);
     // The order of the documents does not matter.
-    let result = run(&context, query, rows.rev());
-    assert_eq!(context.budget.bytes_held(), 0, "memory is given back");
+    let result = with_functions(context, |context| {
+        let rows = documents.iter().enumerate().rev();
+        let row =
+            rows.map(|(index, document)| DocumentRow { number: index as u64 + 1, root: document.root() });
+        run(context, query, row)
+    });
+    assert_eq!(budget.bytes_held(), 0, "memory is given back");
     match result {
         Ok(rows) => rows.iter().map(value::Value::to_json).collect(),
         Err(fault) => vec![format!("fault: {fault}")],

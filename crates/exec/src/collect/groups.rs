@@ -91,14 +91,49 @@ impl CollectedGroups {
         self.groups.merge(other.groups);
     }
 
-    pub(super) fn finish(self, layer: &Layer, context: &Context<'_>) -> Result<FoundRows, EvalFault> {
+    pub(super) fn end(self) -> EndedGroups {
         let has_left_out = self.groups.has_left_out();
-        let groups = self.groups.finish_by_hash();
+        EndedGroups { window: self.window, has_left_out, groups: self.groups.finish_by_hash() }
+    }
+}
+
+/// Groups after all rows were seen.
+#[derive(Debug)]
+pub(crate) struct EndedGroups {
+    window: ResultWindow,
+    has_left_out: bool,
+    /// In the order of their hashes.
+    groups: Vec<(KeyHash, GroupRow)>,
+}
+
+impl EndedGroups {
+    /// The number of groups.
+    pub(crate) fn count(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Evaluates the result of the group with this index.
+    pub(crate) fn rehearse(
+        &self,
+        layer: &Layer,
+        context: &Context<'_>,
+        index: usize,
+    ) -> Result<(), EvalFault> {
+        match self.groups.get(index) {
+            Some((hash, group)) => result(layer, context, hash, group).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    /// The results in their order.
+    pub(crate) fn finish(self, layer: &Layer, context: &Context<'_>) -> Result<FoundRows, EvalFault> {
+        let EndedGroups { window, has_left_out, groups } = self;
         let mut holding = context.budget.holding();
         let last = groups.last().map(|(hash, _)| hash.to_vec()).unwrap_or_default();
         let mut rows = Vec::new();
         let mut first_with: HashMap<KeyHash, usize> = HashMap::new();
-        for (hash, group) in &groups {
+        for (index, (hash, group)) in groups.iter().enumerate() {
+            layer.turn_to(context, index);
             let Some(row) = result(layer, context, hash, group)? else {
                 continue;
             };
@@ -118,13 +153,13 @@ impl CollectedGroups {
             return Ok(FoundRows { rows, has_more: has_left_out, reached: last, holding });
         }
         rows.sort_by(|left, right| left.position.cmp(&right.position));
-        let after = self.window.after.resolved(|anchor| {
+        let after = window.after.resolved(|anchor| {
             let row = rows.iter().find(|row| Anchor::of(&row.position) == *anchor);
             row.map(|row| row.position.clone())
         });
         rows.retain(|row| row.position > after);
-        let has_more = rows.len() > self.window.count;
-        rows.truncate(self.window.count);
+        let has_more = rows.len() > window.count;
+        rows.truncate(window.count);
         let reached = rows.last().map(|row| row.position.clone()).unwrap_or_default();
         Ok(FoundRows { rows, has_more, reached, holding })
     }

@@ -16,6 +16,7 @@ use crate::program::{Layer, Shape};
 use crate::resume::After;
 use distinct::{Distinct, DistinctOrdered};
 use groups::CollectedGroups;
+pub(crate) use groups::EndedGroups;
 use rows::FirstRows;
 
 /// Which results are wanted.
@@ -163,13 +164,22 @@ impl Collector {
         }
     }
 
-    /// The results in their order.
-    pub(crate) fn finish(self, layer: &Layer, context: &Context<'_>) -> Result<FoundRows, EvalFault> {
+    /// What was collected, after all rows were added.
+    pub(crate) fn end(self) -> Collected {
         match self {
-            Collector::Rows(rows) => Ok(rows.finish()),
-            Collector::Distinct(distinct) => Ok(distinct.finish()),
-            Collector::DistinctOrdered(distinct) => Ok(distinct.finish()),
-            Collector::Groups(groups) => groups.finish(layer, context),
+            Collector::Rows(rows) => Collected::Rows(rows.finish()),
+            Collector::Distinct(distinct) => Collected::Rows(distinct.finish()),
+            Collector::DistinctOrdered(distinct) => Collected::Rows(distinct.finish()),
+            Collector::Groups(groups) => Collected::Groups(groups.end()),
         }
     }
+}
+
+/// What was collected.
+#[derive(Debug)]
+pub(crate) enum Collected {
+    /// Results in their order.
+    Rows(FoundRows),
+    /// Groups whose results are still to be evaluated.
+    Groups(EndedGroups),
 }

@@ -2,6 +2,7 @@
 //! queries over it: the same query over all its documents at once.
 
 use crate::definition::definition;
+use crate::functions::{self, TestFunctions};
 use eval::{Budget, Context, DocumentRow, QueryMemory};
 use exec::{
     Page, PageRequest, ParsedProperty, Part, PartScope, PartSource, Program, QueryBounds, QueryRow, Resume,
@@ -69,6 +70,7 @@ pub(crate) struct Harness {
     pub(crate) memory: Arc<QueryMemory>,
     /// Bytes after which a page ends.
     pub(crate) bytes_max: usize,
+    pub(crate) functions: Arc<TestFunctions>,
     definition: ContainerDefinition,
     environment: PartitionEnvironment,
     shape: Arc<CurrentShape>,
@@ -147,6 +149,7 @@ impl Harness {
             bounds: QueryBounds::default(),
             memory: Arc::new(QueryMemory::new(1 << 30)),
             bytes_max: 1 << 20,
+            functions: Arc::default(),
             definition,
             environment,
             shape,
@@ -314,10 +317,12 @@ impl Harness {
             .iter()
             .map(|stored| self.with_computed(&context, &SYSTEM.extend(stored).unwrap()))
             .collect();
-        let rows = documents.iter().zip(&extended);
-        let rows =
-            rows.map(|(stored, whole)| DocumentRow { number: stored.number.raw(), root: whole.root() });
-        let results = eval::run(&context, query, rows);
+        let results = functions::reference(context, |context| {
+            let rows = documents.iter().zip(&extended);
+            let rows =
+                rows.map(|(stored, whole)| DocumentRow { number: stored.number.raw(), root: whole.root() });
+            eval::run(context, query, rows)
+        });
         let results = results.map_err(|fault| fault.to_string())?;
         Ok(results.iter().map(Value::to_json).collect())
     }
@@ -352,6 +357,7 @@ impl Harness {
             resume,
             bounds,
             memory: Arc::clone(&self.memory),
+            user_functions: self.functions.clone(),
             parts,
         };
         exec::page(Arc::new(request), self.clock.clone(), Arc::default()).await

@@ -7,6 +7,7 @@ mod composite;
 mod covered;
 mod damage;
 mod definition;
+mod functions;
 mod harness;
 mod memory;
 mod order;

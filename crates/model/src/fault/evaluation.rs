@@ -65,6 +65,13 @@ pub enum EvaluationFault {
     /// The thread is needed for other requests; the work must be restarted on another one.
     #[error("query takes too long for the thread that began it")]
     Preempted,
+    /// The result of a user-defined function is not known yet. Rows that are evaluated in advance stop so; a query fails
+    /// with it if too many calls depend on each other.
+    #[error("too many calls of user-defined functions depend on each other")]
+    CallPending,
+    /// Random numbers in a query that calls user-defined functions.
+    #[error("RAND cannot be used together with user-defined functions")]
+    RandomWithUserFunctions,
     /// A user-defined function failed.
     #[error("user function '{name}': {fault}")]
     UserFunction {
@@ -129,13 +136,15 @@ pub enum UserFunctionFault {
     /// No function has this name.
     #[error("not found")]
     NotFound,
-    /// Functions are stored, but not executed.
-    #[error("this version does not execute user-defined functions")]
+    /// Functions are not executed here: in conditions of writes, or where the server executes no scripts.
+    #[error("user-defined functions are not executed here")]
     NotExecuted,
-    /// It threw, or ran for too long.
+    /// It threw, is not a function, or exceeded a limit.
     #[error("{message}")]
     Failed {
-        /// Message of the function.
+        /// What was thrown, or which limit was exceeded.
         message: String,
+        /// The stack at that place, one frame per line; empty if nothing was thrown.
+        stack: String,
     },
 }

@@ -5,6 +5,7 @@ use crate::limits::{SCRIPT_BYTES_MAX, STORED_PROCEDURES_MAX, TRIGGERS_MAX, USER_
 use crate::{
     DecodeFault, Decoder, DefinitionPart, DefinitionRule, Encoder, RequestFault, checked_script_name,
 };
+use std::sync::Arc;
 
 /// The kind of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -88,7 +89,7 @@ impl TriggerOperation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptDefinition {
     id: String,
-    body: String,
+    body: Arc<str>,
     trigger: Option<(TriggerTime, TriggerOperation)>,
     trigger_cases: (LetterCase, LetterCase),
 }
@@ -108,7 +109,7 @@ impl ScriptDefinition {
             return Err(DefinitionPart::ScriptBody
                 .violates(DefinitionRule::Length { bytes: body.len(), bytes_max: SCRIPT_BYTES_MAX }));
         }
-        Ok(ScriptDefinition { id, body: body.to_owned(), trigger, trigger_cases: Default::default() })
+        Ok(ScriptDefinition { id, body: body.into(), trigger, trigger_cases: Default::default() })
     }
 
     /// The same, with the letter cases in which the client wrote time and operation of the trigger.
@@ -129,6 +130,11 @@ impl ScriptDefinition {
     /// Its text.
     pub fn body(&self) -> &str {
         &self.body
+    }
+
+    /// The same, shared.
+    pub fn source(&self) -> Arc<str> {
+        Arc::clone(&self.body)
     }
 
     /// Time and operation, if it is a trigger.
@@ -201,7 +207,7 @@ impl ScriptDefinition {
             Ok((time, operation))
         };
         let id = input.text("name of a script")?;
-        let body = input.text("text of a script")?;
+        let body = input.text("text of a script")?.into();
         let trigger = input.option("trigger", trigger)?;
         let (trigger, trigger_cases) = match trigger {
             Some(((time, time_case), (operation, operation_case))) => {

@@ -1,0 +1,82 @@
+//! Procedures and triggers: their calls, and the documents that they use.
+//!
+//! A script runs in one transaction of the engine. What it asks for arrives as JSON and texts of queries, and leaves as
+//! JSON; `host` does to it what the operations of this API do to requests.
+
+mod host;
+mod triggers;
+
+pub(crate) use host::{ScriptHost, document_json};
+pub(crate) use triggers::{Triggers, named_triggers, refuse_triggers};
+
+use crate::faults::NosqlFault;
+use crate::operations::Call;
+use crate::wire::links::{self, ContainerLinks};
+use crate::wire::reply::Reply;
+use crate::wire::{names, percent};
+use engine::script::{self, Links, Quota, Role};
+use engine::{Container, LockWhen, Script, TransactionOptions};
+use model::{ScriptDefinition, SessionToken};
+use std::time::Duration;
+
+/// Time of a transaction beyond that of its scripts, for beginning and committing it.
+const TRANSACTION_TIME_EXTRA: Duration = Duration::from_secs(5);
+
+/// Most bytes of a log in an answer, encoded: clients limit their headers.
+const LOG_BYTES_MAX: usize = 4 * 1024;
+
+/// Adds what scripts have logged, as far as it fits.
+pub(crate) fn add_log(reply: &mut Reply, log: &str) {
+    let mut encoded = String::new();
+    for character in log.chars() {
+        let piece = percent::strictly_encoded(character.encode_utf8(&mut [0; 4]));
+        if encoded.len() + piece.len() > LOG_BYTES_MAX {
+            break;
+        }
+        encoded.push_str(&piece);
+    }
+    reply.text(&names::SCRIPT_LOG, encoded);
+}
+
+/// Refuses a definition whose text is not a function, if scripts are executed at all.
+pub(crate) async fn check_text(call: &Call<'_>, definition: &ScriptDefinition) -> Result<(), NosqlFault> {
+    match call.engine.executes_scripts() {
+        true => Ok(call.engine.check_script(definition.body()).await?),
+        false => Ok(()),
+    }
+}
+
+/// A call of a script in a container.
+pub(crate) fn script_call(
+    call: &Call<'_>,
+    container: &Container,
+    script: &Script,
+    role: Role,
+    logs: bool,
+) -> script::Call {
+    let (clock, seed) = call.engine.script_chance();
+    script::Call {
+        // As the service names the file in stack traces.
+        name: format!("{}.js", script.id()),
+        source: script.definition().source(),
+        role,
+        links: Links {
+            self_link: ContainerLinks::of(container).rid_path.clone(),
+            alt_link: links::container_names(container),
+        },
+        clock,
+        seed,
+        logs,
+        quota: Quota::default(),
+    }
+}
+
+/// Options of a transaction with this number of scripts.
+pub(crate) fn transaction_options(
+    call: &Call<'_>,
+    scripts: u32,
+    session: Vec<SessionToken>,
+) -> TransactionOptions {
+    let time_max = call.engine.script_time() * scripts + TRANSACTION_TIME_EXTRA;
+    TransactionOptions { time_max, session, lock: LockWhen::Conflicts }
+}

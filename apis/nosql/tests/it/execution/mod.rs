@@ -1,0 +1,46 @@
+//! Scripts that are executed: procedures, triggers and functions through the API.
+
+mod functions;
+mod procedures;
+mod triggers;
+
+use crate::client::{Answer, Call, Client, container};
+use engine::ScriptOptions;
+use engine::script::{Limits, WorkerProgram};
+use nosql::NosqlOptions;
+use serde_json::{Value as Json, json};
+use std::time::Duration;
+
+/// An account with database `d` and container `c`, keyed by `/pk`, that executes scripts. A slow machine does not reach
+/// their limits by accident.
+async fn client() -> Client {
+    client_with(Duration::from_secs(60)).await
+}
+
+async fn client_with(time: Duration) -> Client {
+    let path = env!("CARGO_BIN_EXE_nosql-test-worker").into();
+    let program = WorkerProgram { path, arguments: Vec::new() };
+    let limits = Limits { time, wait_max: Duration::from_secs(300), ..Limits::for_cores(3) };
+    let scripts = ScriptOptions { program, limits };
+    let client = Client::with_scripts(NosqlOptions::default(), Some(scripts)).await;
+    client.create("/dbs", json!({ "id": "d" })).await;
+    client.create("/dbs/d/colls", container("c")).await;
+    client
+}
+
+/// Stores a procedure and executes it on the partition key `k`.
+async fn execute(client: &Client, source: &str, parameters: &Json) -> Answer {
+    let path = "/dbs/d/colls/c/sprocs";
+    let body = json!({ "id": "p", "body": source });
+    let made = Call::post(path).header("x-ms-documentdb-is-upsert", "true").json(&body);
+    let made = client.send(made).await;
+    assert!(made.status.is_success(), "{made:?}");
+    client.send(Call::post("/dbs/d/colls/c/sprocs/p").key(&json!(["k"])).json(parameters)).await
+}
+
+/// The ids of all items, in order.
+async fn ids(client: &Client) -> Vec<String> {
+    let mut ids = client.listed("/dbs/d/colls/c/docs", "Documents").await;
+    ids.sort();
+    ids
+}

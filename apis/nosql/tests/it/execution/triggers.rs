@@ -1,0 +1,137 @@
+//! Pre- and post-triggers.
+
+use super::{client, ids};
+use crate::client::{Answer, Call, Client, DOCS};
+use http::StatusCode;
+use serde_json::{Value as Json, json};
+
+const PRE: &str = "x-ms-documentdb-pre-trigger-include";
+const POST: &str = "x-ms-documentdb-post-trigger-include";
+
+async fn define(client: &Client, id: &str, time: &str, operation: &str, body: &str) {
+    let trigger = json!({ "id": id, "body": body, "triggerType": time, "triggerOperation": operation });
+    client.create("/dbs/d/colls/c/triggers", trigger).await;
+}
+
+async fn create(client: &Client, body: &Json, header: &str, trigger: &str) -> Answer {
+    client.send(Call::post(DOCS).key(&json!(["k"])).header(header, trigger).json(body)).await
+}
+
+#[tokio::test]
+async fn a_pre_trigger_changes_the_item() {
+    let client = client().await;
+    let stamp = "function () { var request = getContext().getRequest(), item = request.getBody();
+        if (!('timestamp' in item)) { item.timestamp = 7; } request.setBody(item); }";
+    define(&client, "stamp", "Pre", "All", stamp).await;
+    let made = create(&client, &json!({ "id": "a", "pk": "k" }), PRE, "stamp").await;
+    assert_eq!((made.status, &made.json()["timestamp"]), (StatusCode::CREATED, &json!(7)));
+    let stored = client.send(Call::get("/dbs/d/colls/c/docs/a").key(&json!(["k"]))).await;
+    assert_eq!(stored.json(), made.json());
+    assert_eq!(stored.header("etag"), made.header("etag"));
+    let one = "/dbs/d/colls/c/docs/a";
+    let body = json!({ "id": "a", "pk": "k", "n": 2 });
+    let replaced = client.send(Call::put(one).key(&json!(["k"])).header(PRE, "stamp").json(&body)).await;
+    assert_eq!((replaced.status, &replaced.json()["timestamp"]), (StatusCode::OK, &json!(7)));
+    let upsert = Call::post(DOCS).key(&json!(["k"])).header("x-ms-documentdb-is-upsert", "true");
+    let upserted = client.send(upsert.header(PRE, "stamp").json(&body)).await;
+    assert_eq!((upserted.status, &upserted.json()["timestamp"]), (StatusCode::OK, &json!(7)));
+    let plain = client.send(Call::put(one).key(&json!(["k"])).json(&body)).await;
+    assert_eq!(plain.json().get("timestamp"), None);
+}
+
+#[tokio::test]
+async fn a_pre_trigger_refuses_a_dangling_reference() {
+    let client = client().await;
+    let check = r#"function () {
+        var collection = getContext().getCollection(), book = getContext().getRequest().getBody();
+        collection.queryDocuments(collection.getSelfLink(), { query: "SELECT VALUE COUNT(1) FROM c WHERE c.id = @a",
+            parameters: [{ name: "@a", value: book.author }] }, function (err, found) {
+            if (err) throw err;
+            if (found[0] === 0) throw new Error(409, "no author " + book.author);
+        });
+    }"#;
+    define(&client, "check", "Pre", "Create", check).await;
+    client.put_item("a", "k").await;
+    let book = |id: &str, author: &str| json!({ "id": id, "pk": "k", "author": author });
+    assert_eq!(create(&client, &book("b1", "a"), PRE, "check").await.code(), (201, 0));
+    let refused = create(&client, &book("b2", "nobody"), PRE, "check").await;
+    assert_eq!(refused.code(), (400, 409));
+    assert!(refused.message().contains("no author nobody"), "{refused:?}");
+    assert_eq!(ids(&client).await, ["a", "b1"]);
+}
+
+#[tokio::test]
+async fn a_post_trigger_counts_in_the_same_transaction() {
+    let client = client().await;
+    let count = r#"function () {
+        var collection = getContext().getCollection(), made = getContext().getResponse().getBody();
+        if (made.poison) throw new Error("poisoned");
+        collection.readDocument(collection.getAltLink() + "/docs/count", function (err, count) {
+            if (err) throw err;
+            count.n++;
+            collection.replaceDocument(count._self, count, function (err) { if (err) throw err; });
+        });
+    }"#;
+    define(&client, "count", "Post", "Create", count).await;
+    client.put_item("count", "k").await;
+    let made = create(&client, &json!({ "id": "a", "pk": "k" }), POST, "count").await;
+    assert_eq!(made.code(), (201, 0), "{made:?}");
+    let counted = client.send(Call::get("/dbs/d/colls/c/docs/count").key(&json!(["k"]))).await;
+    assert_eq!(counted.json()["n"], 2);
+    // One transaction has one LSN, and the client's session has seen it.
+    let lsn = |answer: &Answer, name: &str| answer.header(name).unwrap().parse::<u64>().unwrap();
+    assert_eq!(lsn(&counted, "x-ms-item-lsn"), lsn(&made, "x-ms-item-lsn"));
+    let poisoned = create(&client, &json!({ "id": "b", "pk": "k", "poison": true }), POST, "count").await;
+    assert_eq!(poisoned.code(), (400, 0));
+    assert_eq!(ids(&client).await, ["a", "count"]);
+    let conflict = create(&client, &json!({ "id": "a", "pk": "k" }), POST, "count").await;
+    assert_eq!(conflict.code(), (409, 0));
+}
+
+#[tokio::test]
+async fn a_delete_has_triggers_too() {
+    let client = client().await;
+    let keep = "function () { throw new Error(403, 'kept'); }";
+    define(&client, "keep", "Pre", "Delete", keep).await;
+    let note = "function () { var c = getContext().getCollection();
+        c.createDocument(c.getSelfLink(), { id: 'note', pk: 'k', by: getContext().getRequest().getOperationType() }); }";
+    define(&client, "note", "Post", "Delete", note).await;
+    client.put_item("a", "k").await;
+    let delete = || Call::delete("/dbs/d/colls/c/docs/a").key(&json!(["k"]));
+    assert_eq!(client.send(delete().header(PRE, "keep")).await.code(), (400, 403));
+    assert_eq!(client.send(delete().header(POST, "note")).await.status, StatusCode::NO_CONTENT);
+    assert_eq!(ids(&client).await, ["note"]);
+    let note = client.send(Call::get("/dbs/d/colls/c/docs/note").key(&json!(["k"]))).await.json();
+    assert_eq!(note["by"], "Delete");
+}
+
+#[tokio::test]
+async fn triggers_that_do_not_fit_are_refused() {
+    let client = client().await;
+    define(&client, "pre", "Pre", "Replace", "function () {}").await;
+    define(&client, "post", "Post", "All", "function () {}").await;
+    let body = json!({ "id": "a", "pk": "k" });
+    for (header, trigger, reason) in [
+        (PRE, "pre", "another operation"),
+        (PRE, "post", "the other time"),
+        (POST, "pre", "the other time"),
+        (PRE, "nothing", "no trigger has this name"),
+        (POST, "post,post", "at most one"),
+    ] {
+        let refused = create(&client, &body, header, trigger).await;
+        assert_eq!(refused.code(), (400, 0), "{trigger}");
+        assert!(refused.message().contains(reason), "{refused:?}");
+    }
+    assert_eq!(ids(&client).await, Vec::<String>::new());
+    assert_eq!(create(&client, &body, POST, "post").await.code(), (201, 0));
+    let patch = json!({ "operations": [{ "op": "set", "path": "/n", "value": 1 }] });
+    let patch = Call::patch("/dbs/d/colls/c/docs/a").key(&json!(["k"])).header(POST, "post").json(&patch);
+    assert_eq!(client.send(patch).await.code(), (400, 0));
+    let batch = json!([{ "operationType": "Read", "id": "a" }]);
+    let batch =
+        Call::post(DOCS).key(&json!(["k"])).header("x-ms-cosmos-is-batch-request", "true").json(&batch);
+    for atomic in ["true", "false"] {
+        let batch = batch.clone().header("x-ms-cosmos-batch-atomic", atomic).header(PRE, "pre");
+        assert_eq!(client.send(batch).await.code(), (400, 0));
+    }
+}

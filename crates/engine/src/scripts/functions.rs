@@ -1,0 +1,188 @@
+//! The user-defined functions of a container, as queries call them.
+
+use super::worker_fault;
+use crate::catalog::Container;
+use crate::engine::Engine;
+use eval::{UserCall, UserCallResult, UserFunctionFault};
+use exec::{NoUserFunctions, PendingCalls, Program, UserFunctions};
+use model::{Ambient, EvaluationFault, Fault, QueryFault, ScriptKind};
+use script::{Clock, Function, FunctionBatch, ScriptFault, Turn, Workers};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use value::Value;
+
+/// Calls of the first batch. A batch has the time of one script, so slow functions get small batches.
+const BATCH_CALLS_FIRST: usize = 256;
+/// Most calls of a batch.
+const BATCH_CALLS_MAX: usize = 2_048;
+/// A batch that takes less is followed by a larger one; one that takes ten times as long, by a smaller one.
+const BATCH_TIME: Duration = Duration::from_millis(50);
+
+/// The functions that a query calls, as they were when its page began.
+#[derive(Debug)]
+struct ContainerFunctions {
+    workers: Workers,
+    functions: Vec<Function>,
+    positions: HashMap<String, u16>,
+    ambient: Arc<dyn Ambient>,
+    turn: Turn,
+    batch_calls: AtomicUsize,
+}
+
+impl Engine {
+    /// The functions that a program calls. `turn` tells who waits for them.
+    pub(crate) fn functions_of(
+        &self,
+        container: &Container,
+        program: &Program,
+        turn: Turn,
+    ) -> Result<Arc<dyn UserFunctions>, Fault> {
+        if !program.calls_functions() {
+            return Ok(Arc::new(NoUserFunctions));
+        }
+        let refused = |name: &str, fault| {
+            let name = name.to_owned();
+            Fault::Query(QueryFault::Evaluation(EvaluationFault::UserFunction { name, fault }))
+        };
+        let (mut functions, mut positions) = (Vec::new(), HashMap::new());
+        for name in program.user_functions() {
+            let found = self.script_named(container, ScriptKind::UserDefinedFunction, &name);
+            let found = found.ok_or_else(|| refused(&name, UserFunctionFault::NotFound))?;
+            let position = u16::try_from(functions.len()).unwrap_or(u16::MAX);
+            functions.push(Function { name: format!("{name}.js"), source: found.definition().source() });
+            positions.insert(name, position);
+        }
+        let first = || positions.keys().next().map_or("", String::as_str);
+        let workers = self.workers().ok_or_else(|| refused(first(), UserFunctionFault::NotExecuted))?;
+        Ok(Arc::new(ContainerFunctions {
+            workers: workers.clone(),
+            functions,
+            positions,
+            ambient: Arc::clone(&self.ambient),
+            turn,
+            batch_calls: AtomicUsize::new(BATCH_CALLS_FIRST),
+        }))
+    }
+}
+
+impl UserFunctions for ContainerFunctions {
+    fn call(&self, calls: Vec<UserCall>) -> PendingCalls<'_> {
+        Box::pin(async move {
+            let mut results = Vec::with_capacity(calls.len());
+            let mut rest = &calls[..];
+            while !rest.is_empty() {
+                let (some, later) = rest.split_at(rest.len().min(self.batch_calls.load(Ordering::Relaxed)));
+                rest = later;
+                let begun = Instant::now();
+                let is_fault = match self.evaluate(some).await? {
+                    Ok(values) => {
+                        results.extend(values.into_iter().map(Ok));
+                        false
+                    }
+                    Err(fault) => {
+                        results.extend(self.blame(some, fault).await?);
+                        true
+                    }
+                };
+                self.adapt(begun.elapsed());
+                if is_fault {
+                    // The query ends at the row of the fault, so these are never read.
+                    results.extend(rest.iter().map(|_| Err(UserFunctionFault::NotExecuted)));
+                    break;
+                }
+            }
+            Ok(results)
+        })
+    }
+}
+
+impl ContainerFunctions {
+    /// The results of a batch, or the fault of one of its calls. Faults of the workers end the query.
+    async fn evaluate(&self, calls: &[UserCall]) -> Result<Result<Vec<Option<Value>>, ScriptFault>, Fault> {
+        let mut seed = [0; 8];
+        self.ambient.fill_random(&mut seed);
+        let clock = Clock::Running { start_ms: self.ambient.now_ms() };
+        let mut batch = FunctionBatch::new(self.functions.clone(), clock, u64::from_le_bytes(seed));
+        for call in calls {
+            let position = self.positions.get(&call.function).copied().unwrap_or(u16::MAX);
+            batch.push(position, call.arguments.iter().map(|argument| argument.as_ref().map(Value::as_ref)));
+        }
+        match self.workers.evaluate(&batch, self.turn).await {
+            Ok(values) => Ok(Ok(values)),
+            Err(fault) => match worker_fault(fault) {
+                Ok(fault) => Err(fault),
+                Err(fault) => Ok(Err(fault)),
+            },
+        }
+    }
+
+    /// The results of the calls before the one that failed, its fault, and the same fault for those after it.
+    ///
+    /// The failing call is found by halving. A script that has used up its time is not run again for that: then every
+    /// call has the fault.
+    async fn blame(&self, calls: &[UserCall], fault: ScriptFault) -> Result<Vec<UserCallResult>, Fault> {
+        let (mut results, mut suspects, mut fault) = (Vec::new(), calls, fault);
+        while suspects.len() > 1 && is_quick(&fault) {
+            let (first, second) = suspects.split_at(suspects.len() / 2);
+            match self.evaluate(first).await? {
+                Ok(values) => {
+                    results.extend(values.into_iter().map(Ok));
+                    suspects = second;
+                }
+                Err(found) => {
+                    fault = found;
+                    suspects = first;
+                }
+            }
+        }
+        let failed = function_fault(&fault);
+        results.resize_with(calls.len(), || Err(failed.clone()));
+        Ok(results)
+    }
+
+    /// Chooses the size of the next batch.
+    fn adapt(&self, took: Duration) {
+        let calls = self.batch_calls.load(Ordering::Relaxed);
+        let next = if took < BATCH_TIME {
+            (calls * 2).min(BATCH_CALLS_MAX)
+        } else if took > BATCH_TIME * 10 {
+            (calls / 2).max(1)
+        } else {
+            calls
+        };
+        self.batch_calls.store(next, Ordering::Relaxed);
+    }
+}
+
+/// Whether a batch with this fault can be run again.
+fn is_quick(fault: &ScriptFault) -> bool {
+    match fault {
+        ScriptFault::Syntax(_) | ScriptFault::Thrown(_) | ScriptFault::Result(_) => true,
+        ScriptFault::TimeExceeded { .. }
+        | ScriptFault::MemoryExceeded { .. }
+        | ScriptFault::InputTooLarge { .. }
+        | ScriptFault::Crashed { .. }
+        | ScriptFault::Busy
+        | ScriptFault::Unavailable { .. } => false,
+    }
+}
+
+fn function_fault(fault: &ScriptFault) -> UserFunctionFault {
+    match fault {
+        ScriptFault::Thrown(thrown) => {
+            UserFunctionFault::Failed { message: thrown.text.clone(), stack: thrown.stack.clone() }
+        }
+        ScriptFault::Syntax(_)
+        | ScriptFault::TimeExceeded { .. }
+        | ScriptFault::MemoryExceeded { .. }
+        | ScriptFault::Result(_)
+        | ScriptFault::InputTooLarge { .. }
+        | ScriptFault::Crashed { .. }
+        | ScriptFault::Busy
+        | ScriptFault::Unavailable { .. } => {
+            UserFunctionFault::Failed { message: fault.to_string(), stack: String::new() }
+        }
+    }
+}

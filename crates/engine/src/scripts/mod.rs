@@ -1,0 +1,57 @@
+//! Execution of scripts: user-defined functions in queries, procedures and triggers in transactions.
+//!
+//! Scripts are executed by worker processes (`script`). Which definition is executed is decided when the request begins;
+//! a changed definition takes effect for the next request.
+
+mod functions;
+mod run;
+
+pub use run::ScriptRefusal;
+
+use crate::engine::Engine;
+use model::{Fault, LimitFault, StorageFault};
+use script::{Limits, ScriptFault, WorkerProgram, Workers};
+use std::time::Duration;
+
+/// Retry delay of a script for which no worker was free.
+const BUSY_RETRY: Duration = Duration::from_secs(1);
+
+/// How scripts are executed.
+#[derive(Clone, Debug)]
+pub struct ScriptOptions {
+    /// The program of the worker processes.
+    pub program: WorkerProgram,
+    /// Time, memory and number of workers.
+    pub limits: Limits,
+}
+
+impl ScriptOptions {
+    pub(crate) fn workers(&self) -> Workers {
+        Workers::new(self.program.clone(), self.limits)
+    }
+}
+
+impl Engine {
+    /// The workers, if scripts are executed.
+    pub(crate) fn workers(&self) -> Option<&Workers> {
+        self.workers.as_ref()
+    }
+}
+
+/// A fault of the workers, not of the script; `Err` returns one of the script.
+pub(crate) fn worker_fault(fault: ScriptFault) -> Result<Fault, ScriptFault> {
+    Ok(match fault {
+        ScriptFault::Busy => {
+            let retry_after_ms = u64::try_from(BUSY_RETRY.as_millis()).unwrap_or(u64::MAX);
+            LimitFault::Overloaded { retry_after_ms }.into()
+        }
+        ScriptFault::Unavailable { cause } => StorageFault::Unavailable { cause }.into(),
+        ScriptFault::Crashed { cause } => Fault::Internal(format!("a script worker ended: {cause}")),
+        fault @ (ScriptFault::Syntax(_)
+        | ScriptFault::Thrown(_)
+        | ScriptFault::TimeExceeded { .. }
+        | ScriptFault::MemoryExceeded { .. }
+        | ScriptFault::Result(_)
+        | ScriptFault::InputTooLarge { .. }) => return Err(fault),
+    })
+}

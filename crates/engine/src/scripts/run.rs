@@ -1,0 +1,79 @@
+//! Running procedures and triggers.
+
+use super::worker_fault;
+use crate::catalog::{Container, Script};
+use crate::engine::Engine;
+use model::{Fault, ScriptKind};
+use script::{Call, CallFault, Clock, Finished, Host, ScriptFault};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A script that was not executed, or did not end normally. Nothing of it is committed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ScriptRefusal {
+    /// The script is at fault.
+    Script(ScriptFault),
+    /// The database.
+    Fault(Fault),
+    /// Scripts are not executed, by the options of the engine.
+    NotExecuted,
+}
+
+impl From<Fault> for ScriptRefusal {
+    fn from(fault: Fault) -> ScriptRefusal {
+        ScriptRefusal::Fault(fault)
+    }
+}
+
+impl ScriptRefusal {
+    fn of(fault: ScriptFault) -> ScriptRefusal {
+        match worker_fault(fault) {
+            Ok(fault) => ScriptRefusal::Fault(fault),
+            Err(fault) => ScriptRefusal::Script(fault),
+        }
+    }
+}
+
+impl Engine {
+    /// Whether scripts are executed.
+    pub fn executes_scripts(&self) -> bool {
+        self.workers().is_some()
+    }
+
+    /// The time that one script may take.
+    pub fn script_time(&self) -> Duration {
+        self.workers().map_or(Duration::ZERO, |workers| workers.limits().time)
+    }
+
+    /// The current definition of a trigger. Who may write documents may name triggers.
+    pub fn find_trigger(&self, container: &Container, name: &str) -> Option<Arc<Script>> {
+        self.script_named(container, ScriptKind::Trigger, name)
+    }
+
+    /// What a script reads as time, and the seed of its random numbers.
+    pub fn script_chance(&self) -> (Clock, u64) {
+        let mut seed = [0; 8];
+        self.ambient.fill_random(&mut seed);
+        (Clock::Running { start_ms: self.ambient.now_ms() }, u64::from_le_bytes(seed))
+    }
+
+    /// Runs a procedure or trigger, whose operations `host` executes. The transaction of the host is to be rolled back
+    /// unless it ends normally.
+    pub async fn run_script<H: Host<Fault = Fault>>(
+        &self,
+        call: &Call,
+        host: &mut H,
+    ) -> Result<Finished, ScriptRefusal> {
+        let Some(workers) = self.workers() else { return Err(ScriptRefusal::NotExecuted) };
+        workers.run(call, host).await.map_err(|fault| match fault {
+            CallFault::Script(fault) => ScriptRefusal::of(fault),
+            CallFault::Host(fault) => ScriptRefusal::Fault(fault),
+        })
+    }
+
+    /// Checks that the text of a script is a function. Nothing of it is executed.
+    pub async fn check_script(&self, source: &str) -> Result<(), ScriptRefusal> {
+        let Some(workers) = self.workers() else { return Err(ScriptRefusal::NotExecuted) };
+        workers.check(source).await.map_err(ScriptRefusal::of)
+    }
+}

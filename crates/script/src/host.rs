@@ -1,0 +1,35 @@
+//! The border to whoever holds the transaction of a script.
+
+use crate::{Operation, Replies};
+
+/// Executes the document operations of one script in its transaction.
+pub trait Host: Send {
+    /// A reason to end the script that it cannot handle itself, such as a conflict with another transaction.
+    type Fault: Send;
+
+    /// Executes the operations in order and returns one reply for each.
+    ///
+    /// A refused operation does not prevent those after it: the script decides in its callback. The future is dropped
+    /// when the time of the script is over.
+    fn operate(
+        &mut self,
+        operations: Vec<Operation>,
+    ) -> impl Future<Output = Result<Replies, Self::Fault>> + Send;
+}
+
+/// A host without documents: every operation ends the script.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoDocuments;
+
+/// The script has used documents where there are none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the script has no documents")]
+pub struct DocumentsUsed;
+
+impl Host for NoDocuments {
+    type Fault = DocumentsUsed;
+
+    async fn operate(&mut self, _operations: Vec<Operation>) -> Result<Replies, DocumentsUsed> {
+        Err(DocumentsUsed)
+    }
+}

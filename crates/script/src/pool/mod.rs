@@ -1,0 +1,307 @@
+//! The pool of workers: started when needed, kept while they are used, killed when a script does not stop.
+
+mod conversation;
+mod process;
+
+pub use process::WorkerProgram;
+
+use crate::functions::{FunctionBatch, Turn};
+use crate::limits::{Limits, SOURCE_BYTES_MAX};
+use crate::metrics::PoolMetrics;
+use crate::wire::to_worker::{self, Allowance};
+use crate::{Call, CallFault, DocumentsUsed, Finished, Host, NoDocuments, ScriptFault};
+use conversation::{Ended, Failed, converse};
+use process::{Frame, WorkerProcess};
+use prometheus_client::registry::Registry;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::Instant;
+use value::Value;
+
+/// Calls after which a worker is replaced, so that nothing accumulates in it.
+const CALLS_PER_WORKER: u32 = 10_000;
+
+/// Executes scripts in worker processes.
+#[derive(Debug, Clone)]
+pub struct Workers {
+    pool: Arc<Pool>,
+}
+
+#[derive(Debug)]
+struct Pool {
+    program: WorkerProgram,
+    limits: Limits,
+    /// One permit per worker that may be busy. Waiting calls get them in the order they came.
+    turns: Semaphore,
+    waiting: AtomicUsize,
+    idle: Mutex<Idle>,
+    /// Whether it was logged that workers lack a part of their sandbox.
+    has_reported: AtomicBool,
+    metrics: PoolMetrics,
+}
+
+/// Workers without a call.
+#[derive(Debug, Default)]
+struct Idle {
+    /// The one used last is at the end.
+    waiting: Vec<Waiting>,
+    /// Whether a task ends those that wait too long.
+    is_watched: bool,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    worker: WorkerProcess,
+    since: Instant,
+}
+
+impl Workers {
+    /// A pool without workers; the first call starts one. The calls must run on a tokio runtime with I/O and time.
+    pub fn new(program: WorkerProgram, limits: Limits) -> Workers {
+        Workers {
+            pool: Arc::new(Pool {
+                program,
+                limits,
+                turns: Semaphore::new(limits.busy_max.clamp(1, Semaphore::MAX_PERMITS)),
+                waiting: AtomicUsize::new(0),
+                idle: Mutex::default(),
+                has_reported: AtomicBool::new(false),
+                metrics: PoolMetrics::default(),
+            }),
+        }
+    }
+
+    /// Executes a stored procedure or trigger. After a fault, whatever it is, the operations that `host` has executed
+    /// are to be rolled back.
+    pub async fn run<H: Host>(&self, call: &Call, host: &mut H) -> Result<Finished, CallFault<H::Fault>> {
+        self.recorded(async {
+            check_size(&call.source)?;
+            let frame = Frame::new(|out| to_worker::put_run(out, self.allowance(), call))?;
+            let _turn = self.pool.turn().await?;
+            match self.call(&frame, host).await? {
+                Ended::Finished(finished) => Ok(finished),
+                Ended::Evaluated(_) | Ended::Checked => Err(wrong_answer().into()),
+            }
+        })
+        .await
+    }
+
+    /// Calls user-defined functions; returns one result per call, `None` for undefined.
+    pub async fn evaluate(
+        &self,
+        batch: &FunctionBatch,
+        turn: Turn,
+    ) -> Result<Vec<Option<Value>>, ScriptFault> {
+        let evaluated = self.recorded(async {
+            for function in &batch.functions {
+                check_size(&function.source)?;
+            }
+            let frame = Frame::new(|out| to_worker::put_evaluate(out, self.allowance(), batch))?;
+            let _turn = match turn {
+                Turn::Own => Some(self.pool.turn().await?),
+                Turn::OfScript => None,
+            };
+            match self.call(&frame, &mut NoDocuments).await? {
+                Ended::Evaluated(results) if results.len() == batch.len() => Ok(results),
+                Ended::Evaluated(_) | Ended::Finished(_) | Ended::Checked => Err(wrong_answer().into()),
+            }
+        });
+        evaluated.await.map_err(without_documents)
+    }
+
+    /// Checks that a text is a function that can be executed. The text is evaluated, its function is not called.
+    pub async fn check(&self, source: &str) -> Result<(), ScriptFault> {
+        let checked = self.recorded(async {
+            check_size(source)?;
+            let frame = Frame::new(|out| to_worker::put_check(out, self.allowance(), source))?;
+            let _turn = self.pool.turn().await?;
+            match self.call(&frame, &mut NoDocuments).await? {
+                Ended::Checked => Ok(()),
+                Ended::Evaluated(_) | Ended::Finished(_) => Err(wrong_answer().into()),
+            }
+        });
+        checked.await.map_err(without_documents)
+    }
+
+    /// Adds the metrics of this pool to a registry.
+    pub fn register_metrics(&self, registry: &mut Registry) {
+        self.pool.metrics.register(registry);
+    }
+
+    /// The limits of this pool.
+    pub fn limits(&self) -> &Limits {
+        &self.pool.limits
+    }
+
+    /// Workers without a call.
+    pub fn idle_count(&self) -> usize {
+        self.pool.idle().waiting.len()
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance { time: self.pool.limits.time, memory_bytes: self.pool.limits.memory_bytes }
+    }
+
+    /// Counts a call and its time.
+    async fn recorded<T, F>(
+        &self,
+        call: impl Future<Output = Result<T, CallFault<F>>>,
+    ) -> Result<T, CallFault<F>> {
+        let started = Instant::now();
+        let result = call.await;
+        self.pool.metrics.record(&result, started.elapsed());
+        result
+    }
+
+    /// Sends a call to a worker and sees it through.
+    async fn call<H: Host>(&self, frame: &Frame, host: &mut H) -> Result<Ended, CallFault<H::Fault>> {
+        let limits = &self.pool.limits;
+        let mut worker = self.pool.worker().await?;
+        match converse(&mut worker, frame, host, limits).await {
+            Ok(ended) => {
+                self.pool.keep(worker);
+                Ok(ended)
+            }
+            // The heap is torn down, but the process keeps what its allocator holds.
+            Err(Failed::Script(fault @ ScriptFault::MemoryExceeded { .. })) => {
+                worker.kill().await;
+                Err(fault.into())
+            }
+            Err(Failed::Script(fault)) => {
+                self.pool.keep(worker);
+                Err(fault.into())
+            }
+            Err(Failed::Host(fault)) => {
+                self.pool.keep(worker);
+                Err(CallFault::Host(fault))
+            }
+            Err(Failed::Overdue) => {
+                self.pool.metrics.killed.inc();
+                let how = worker.kill().await;
+                tracing::info!(event = "script_killed", how, "a script that did not stop was killed");
+                Err(ScriptFault::TimeExceeded { budget: limits.time }.into())
+            }
+            Err(Failed::Lost) => {
+                let cause = worker.end().await;
+                tracing::warn!(
+                    event = "script_worker_lost",
+                    cause,
+                    "a script worker ended in the middle of a call"
+                );
+                Err(ScriptFault::Crashed { cause }.into())
+            }
+        }
+    }
+}
+
+impl Pool {
+    /// Waits for the permission to keep a worker busy.
+    async fn turn(&self) -> Result<SemaphorePermit<'_>, ScriptFault> {
+        if let Ok(turn) = self.turns.try_acquire() {
+            return Ok(turn);
+        }
+        let _place = Place::take(self)?;
+        match tokio::time::timeout(self.limits.wait_max, self.turns.acquire()).await {
+            Ok(Ok(turn)) => Ok(turn),
+            // The semaphore is never closed.
+            Ok(Err(_)) | Err(_) => Err(ScriptFault::Busy),
+        }
+    }
+
+    /// A worker that waits for a call: the one used last, whose memory is warm, or a new one.
+    async fn worker(&self) -> Result<WorkerProcess, ScriptFault> {
+        let idle = self.idle().waiting.pop();
+        if let Some(idle) = idle {
+            return Ok(idle.worker);
+        }
+        self.metrics.started.inc();
+        let (worker, missing) = WorkerProcess::start(&self.program, self.limits.memory_bytes).await?;
+        if !missing.is_empty() && !self.has_reported.swap(true, Ordering::Relaxed) {
+            let missing = missing.join("; ");
+            tracing::warn!(
+                event = "script_sandbox_partial",
+                missing,
+                "script workers lack a part of their sandbox"
+            );
+        }
+        Ok(worker)
+    }
+
+    /// Keeps a worker for the next call, unless it has done enough.
+    fn keep(self: &Arc<Pool>, mut worker: WorkerProcess) {
+        worker.calls += 1;
+        if worker.calls >= CALLS_PER_WORKER {
+            return;
+        }
+        let mut idle = self.idle();
+        idle.waiting.push(Waiting { worker, since: Instant::now() });
+        if !idle.is_watched {
+            idle.is_watched = true;
+            tokio::spawn(end_idle(Arc::downgrade(self), self.limits.idle));
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Idle> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends workers that had nothing to do for a while, until there is none without work.
+async fn end_idle(pool: Weak<Pool>, idle_max: Duration) {
+    loop {
+        tokio::time::sleep(idle_max).await;
+        let Some(pool) = pool.upgrade() else { return };
+        let mut idle = pool.idle();
+        let now = Instant::now();
+        idle.waiting.retain(|waiting| now.duration_since(waiting.since) < idle_max);
+        if idle.waiting.is_empty() {
+            idle.is_watched = false;
+            return;
+        }
+    }
+}
+
+/// A place among the waiting calls.
+struct Place<'a> {
+    pool: &'a Pool,
+}
+
+impl<'a> Place<'a> {
+    fn take(pool: &'a Pool) -> Result<Place<'a>, ScriptFault> {
+        let place = Place { pool };
+        pool.metrics.waiting.inc();
+        if pool.waiting.fetch_add(1, Ordering::Relaxed) >= pool.limits.waiting_max {
+            return Err(ScriptFault::Busy);
+        }
+        Ok(place)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.pool.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.pool.metrics.waiting.dec();
+    }
+}
+
+fn check_size(source: &str) -> Result<(), ScriptFault> {
+    if source.len() > SOURCE_BYTES_MAX {
+        return Err(ScriptFault::InputTooLarge { bytes: source.len() });
+    }
+    Ok(())
+}
+
+/// Checks and functions have no documents: a worker that asks for them is out of control.
+fn without_documents(fault: CallFault<DocumentsUsed>) -> ScriptFault {
+    match fault {
+        CallFault::Script(fault) => fault,
+        CallFault::Host(DocumentsUsed) => wrong_answer(),
+    }
+}
+
+/// A worker has answered something else than it was asked.
+fn wrong_answer() -> ScriptFault {
+    ScriptFault::Crashed { cause: "wrong answer".to_owned() }
+}

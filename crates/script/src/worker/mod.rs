@@ -1,0 +1,147 @@
+//! The worker process: receives calls on its input, executes them in fresh JavaScript runtimes, answers on its output.
+//!
+//! It has one thread, which gives up its rights before it reads the first call.
+//!
+//! | module | contains |
+//! |---|---|
+//! | `confine` | limits and the filter of system calls |
+//! | `pipe` | messages in and out |
+//! | `realm` | a JavaScript runtime with the prelude, ready for one call |
+//! | `natives` | the functions that the prelude gets from the worker |
+//! | `compile` | the text of a script to its function |
+//! | `procedure`, `functions` | the two kinds of calls |
+//! | `outcome` | how they end |
+//! | `state` | what native functions share: time, randomness, log, queued operations |
+//! | `spares` | runtimes that are made before they are needed |
+
+mod compile;
+#[cfg(target_os = "linux")]
+mod confine;
+mod functions;
+mod natives;
+mod outcome;
+mod pipe;
+mod procedure;
+mod realm;
+mod spares;
+mod state;
+
+use crate::wire::from_worker::{self, Failure};
+use crate::wire::to_worker::{self, Allowance, ToWorker};
+use pipe::{Closed, Pipe};
+use realm::{Kind, Prelude};
+use spares::Spares;
+use std::process::ExitCode;
+
+/// How a call ended in the worker, other than normally.
+#[derive(Debug)]
+enum Over {
+    /// The server gets this answer.
+    Failed(Failure),
+    /// The server has stopped the call and expects no answer.
+    Stopped,
+    /// The server is gone.
+    Closed,
+}
+
+impl From<Closed> for Over {
+    fn from(_: Closed) -> Over {
+        Over::Closed
+    }
+}
+
+impl From<Failure> for Over {
+    fn from(failure: Failure) -> Over {
+        Over::Failed(failure)
+    }
+}
+
+/// Runs a worker until the server closes its pipe. `memory_bytes` is the largest heap that a call will ask for.
+pub fn main(memory_bytes: u64) -> ExitCode {
+    match serve(memory_bytes) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// A runtime could not be made, which happens only without memory.
+#[derive(Debug)]
+struct NoRuntime;
+
+/// Gives up the rights of this process, as [`main`] does first; returns what could not be set up. For programs that
+/// test what is left.
+pub fn confine(memory_bytes: u64) -> Vec<String> {
+    #[cfg(target_os = "linux")]
+    return confine::confine(memory_bytes);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = memory_bytes;
+        vec!["workers are confined on Linux only".to_owned()]
+    }
+}
+
+fn serve(memory_bytes: u64) -> Result<(), NoRuntime> {
+    let missing = confine(memory_bytes);
+    let mut spares = Spares::new(Prelude::compile()?)?;
+    let mut pipe = Pipe::default();
+    if pipe.send(|out| from_worker::put_ready(out, &missing)).is_err() {
+        return Ok(());
+    }
+    while let Ok(message) = pipe.receive() {
+        let Ok(message) = to_worker::read(message) else { return Ok(()) };
+        if call(&mut pipe, &mut spares, message)?.is_err() {
+            return Ok(());
+        }
+        spares.replenish()?;
+    }
+    Ok(())
+}
+
+/// Executes one call and answers it.
+fn call(pipe: &mut Pipe, spares: &mut Spares, message: ToWorker) -> Result<Result<(), Closed>, NoRuntime> {
+    let answer = match message {
+        ToWorker::Run { allowance, call } => {
+            limit_processor_time(&allowance);
+            let realm = spares.take_script(&call.name, &call.source)?;
+            match procedure::run(realm, allowance, &call, pipe) {
+                Ok(finished) => Ok(pipe.send(|out| from_worker::put_finished(out, &finished))),
+                Err(over) => Err(over),
+            }
+        }
+        ToWorker::Evaluate { allowance, batch } => {
+            limit_processor_time(&allowance);
+            let realm = spares.take(Kind::Functions)?;
+            match functions::evaluate(&realm, allowance, &batch) {
+                Ok(results) => Ok(pipe.send(|out| {
+                    from_worker::put_evaluated(out, batch.count);
+                    out.extend_from_slice(&results);
+                })),
+                Err(failure) => Err(Over::Failed(failure)),
+            }
+        }
+        ToWorker::Check { allowance, source } => {
+            limit_processor_time(&allowance);
+            let realm = spares.take(Kind::Documents)?;
+            match functions::check(&realm, allowance, &source) {
+                Ok(()) => Ok(pipe.send(from_worker::put_checked)),
+                Err(failure) => Err(Over::Failed(failure)),
+            }
+        }
+        // Out of turn: the server has lost track of the call.
+        ToWorker::Replies(_) | ToWorker::Stop => Err(Over::Closed),
+    };
+    Ok(match answer {
+        Ok(sent) => sent,
+        Err(Over::Failed(failure)) => pipe.send(|out| from_worker::put_failed(out, &failure)),
+        Err(Over::Stopped) => Ok(()),
+        Err(Over::Closed) => Err(Closed),
+    })
+}
+
+/// Bounds what a call can use if the server dies before it can kill the worker.
+fn limit_processor_time(allowance: &Allowance) {
+    #[cfg(target_os = "linux")]
+    confine::limit_processor_time(allowance.time);
+    #[cfg(not(target_os = "linux"))]
+    let _ = allowance;
+}

@@ -1,0 +1,208 @@
+//! A JavaScript runtime of its own for each call, with the prelude installed.
+//!
+//! A new runtime costs hardly more than a new context (measured: 82 µs and 76 µs, including the end), and shares nothing
+//! with the one of the call before. The prelude is compiled once per worker; its bytecode is loaded into each runtime.
+
+use super::NoRuntime;
+use super::natives;
+use super::state::State;
+use rquickjs::context::intrinsic;
+use rquickjs::loader::bundle::Bundle;
+use rquickjs::loader::{ImportAttributes, Loader, Resolver};
+use rquickjs::{
+    Context, Ctx, Error, Function, Module, Object, Persistent, Runtime, Value, WriteOptions,
+    WriteOptionsEndianness,
+};
+use std::rc::Rc;
+
+/// The file name of the prelude in stack traces.
+pub(super) const PRELUDE_NAME: &str = "perihelion-prelude";
+
+/// Most of the stack that scripts may use.
+const STACK_BYTES_MAX: usize = 1 << 20;
+
+/// Memory of a runtime before its call sets its own limit.
+const PREPARATION_BYTES_MAX: usize = 64 << 20;
+
+/// Where the heap has to grow to before it is searched for cycles the first time.
+const COLLECTION_THRESHOLD_BYTES: usize = 1 << 20;
+
+const PRELUDE: &str = concat!(include_str!("../prelude/core.js"), include_str!("../prelude/documents.js"));
+
+/// The globals of a script: all of the language but what has a clock of its own.
+type Globals = (
+    intrinsic::Date,
+    intrinsic::Eval,
+    intrinsic::RegExpCompiler,
+    intrinsic::RegExp,
+    intrinsic::Json,
+    intrinsic::Proxy,
+    intrinsic::MapSet,
+    intrinsic::TypedArrays,
+    intrinsic::Promise,
+    intrinsic::WeakRef,
+);
+
+/// What a runtime is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Procedures and triggers.
+    Documents,
+    /// User-defined functions.
+    Functions,
+}
+
+/// The compiled prelude. It lives as long as the worker.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Prelude {
+    modules: &'static [(&'static str, &'static [u8])],
+}
+
+impl Prelude {
+    /// Compiles the prelude; called once per worker.
+    pub(super) fn compile() -> Result<Prelude, NoRuntime> {
+        let runtime = Runtime::new().map_err(|_| NoRuntime)?;
+        let context = Context::custom::<Globals>(&runtime).map_err(|_| NoRuntime)?;
+        let bytes = context
+            .with(|ctx| {
+                let module = Module::declare(ctx, PRELUDE_NAME, PRELUDE)?;
+                let options =
+                    WriteOptions { endianness: WriteOptionsEndianness::Native, ..WriteOptions::default() };
+                module.write(WriteOptions { strip_source: true, ..options })
+            })
+            .map_err(|_| NoRuntime)?;
+        let bytes: &'static [u8] = Box::leak(bytes.into_boxed_slice());
+        Ok(Prelude { modules: Box::leak(Box::new([(PRELUDE_NAME, bytes)])) })
+    }
+}
+
+/// A runtime that is ready for one call.
+///
+/// The fields are dropped in their order: values first, then the context, then the runtime.
+pub(super) struct Realm {
+    pub(super) entry: Entry,
+    /// The compiled script, if the runtime was prepared for one.
+    pub(super) script: Option<Persistent<Function<'static>>>,
+    pub(super) context: Context,
+    pub(super) runtime: Runtime,
+    pub(super) state: Rc<State>,
+}
+
+/// The functions of the prelude that the worker calls.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) describe: Persistent<Function<'static>>,
+    /// Absent for functions in queries.
+    pub(super) documents: Option<DocumentEntry>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct DocumentEntry {
+    pub(super) begin: Persistent<Function<'static>>,
+    pub(super) deliver: Persistent<Function<'static>>,
+    pub(super) finish: Persistent<Function<'static>>,
+}
+
+impl Realm {
+    /// Makes a runtime.
+    pub(super) fn new(prelude: Prelude, kind: Kind) -> Result<Realm, NoRuntime> {
+        make(prelude, kind).map_err(|_| NoRuntime)
+    }
+
+    /// Sets the memory limit of the call.
+    pub(super) fn limit_memory(&self, bytes: u64) {
+        self.runtime.set_memory_limit(usize::try_from(bytes).unwrap_or(usize::MAX));
+    }
+}
+
+impl Drop for Realm {
+    fn drop(&mut self) {
+        self.runtime.set_host_promise_rejection_tracker(None);
+    }
+}
+
+fn make(prelude: Prelude, kind: Kind) -> rquickjs::Result<Realm> {
+    let state = Rc::new(State::default());
+    let runtime = Runtime::new()?;
+    runtime.set_memory_limit(PREPARATION_BYTES_MAX);
+    runtime.set_max_stack_size(STACK_BYTES_MAX);
+    runtime.set_gc_threshold(COLLECTION_THRESHOLD_BYTES);
+    runtime.set_loader(Bundle(prelude.modules), Bundle(prelude.modules));
+    let context = Context::custom::<Globals>(&runtime)?;
+    let (entry, reject) = context.with(|ctx| install(&ctx, &state, kind))?;
+    // Scripts cannot import anything.
+    runtime.set_loader(NoModules, NoModules);
+    let shared = Rc::clone(&state);
+    runtime.set_interrupt_handler(Some(Box::new(move || shared.is_late())));
+    if let Some(reject) = reject {
+        let shared = Rc::clone(&state);
+        runtime.set_host_promise_rejection_tracker(Some(Box::new(
+            move |ctx, promise, reason, is_handled| {
+                if record_rejection(&ctx, &reject, promise, reason, is_handled).is_err() {
+                    shared.has_lost_rejection.set(true);
+                }
+            },
+        )));
+    }
+    Ok(Realm { entry, script: None, context, runtime, state })
+}
+
+type Installed = (Entry, Option<Persistent<Function<'static>>>);
+
+/// Evaluates the prelude and lets it prepare the globals.
+fn install(ctx: &Ctx<'_>, state: &Rc<State>, kind: Kind) -> rquickjs::Result<Installed> {
+    let module: Object = Module::import(ctx, PRELUDE_NAME)?.finish()?;
+    let install: Function = module.get(match kind {
+        Kind::Documents => "installDocuments",
+        Kind::Functions => "installFunctions",
+    })?;
+    let entry: Object = install.call((natives::object(ctx, state)?,))?;
+    let save = |name: &str| -> rquickjs::Result<Persistent<Function<'static>>> {
+        Ok(Persistent::save(ctx, entry.get::<_, Function>(name)?))
+    };
+    let describe = save("describe")?;
+    Ok(match kind {
+        Kind::Functions => (Entry { describe, documents: None }, None),
+        Kind::Documents => {
+            let documents =
+                DocumentEntry { begin: save("begin")?, deliver: save("deliver")?, finish: save("finish")? };
+            (Entry { describe, documents: Some(documents) }, Some(save("reject")?))
+        }
+    })
+}
+
+fn record_rejection<'js>(
+    ctx: &Ctx<'js>,
+    reject: &Persistent<Function<'static>>,
+    promise: Value<'js>,
+    reason: Value<'js>,
+    is_handled: bool,
+) -> rquickjs::Result<()> {
+    reject.clone().restore(ctx)?.call((promise, reason, is_handled))
+}
+
+/// Resolves no module.
+struct NoModules;
+
+impl Resolver for NoModules {
+    fn resolve<'js>(
+        &mut self,
+        _ctx: &Ctx<'js>,
+        base: &str,
+        name: &str,
+        _attributes: Option<ImportAttributes<'js>>,
+    ) -> rquickjs::Result<String> {
+        Err(Error::new_resolving(base, name))
+    }
+}
+
+impl Loader for NoModules {
+    fn load<'js>(
+        &mut self,
+        _ctx: &Ctx<'js>,
+        name: &str,
+        _attributes: Option<ImportAttributes<'js>>,
+    ) -> rquickjs::Result<Module<'js>> {
+        Err(Error::new_loading(name))
+    }
+}

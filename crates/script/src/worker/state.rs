@@ -1,0 +1,150 @@
+//! What the native functions of a runtime share: time, randomness, log, and the queue of operations.
+
+use crate::limits::{
+    LOG_BYTES_MAX, MESSAGE_BYTES_MAX, MESSAGE_OPERATIONS_MAX, PENDING_BYTES_MAX, PENDING_OPERATIONS_MAX,
+};
+use crate::wire::to_worker::Allowance;
+use crate::{Clock, Links, Operation};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// The part of its time after which a script's operations are no longer accepted, in percent: it has the rest to set
+/// its response and return.
+const ACCEPTING_PERCENT: u32 = 80;
+
+/// The state of one runtime and its call.
+#[derive(Debug)]
+pub(super) struct State {
+    started: Cell<Instant>,
+    deadline: Cell<Option<Instant>>,
+    accepting: Cell<Option<Instant>>,
+    clock: Cell<Clock>,
+    random: Cell<u64>,
+    /// Whether the script was interrupted at its deadline.
+    pub(super) was_interrupted: Cell<bool>,
+    /// Whether a rejected promise could not be recorded.
+    pub(super) has_lost_rejection: Cell<bool>,
+    pub(super) is_budget_low: Cell<bool>,
+    pub(super) links: RefCell<Links>,
+    pub(super) logs: Cell<bool>,
+    log: RefCell<String>,
+    queue: RefCell<VecDeque<Operation>>,
+    queued_bytes: Cell<usize>,
+}
+
+impl Default for State {
+    fn default() -> State {
+        State {
+            started: Cell::new(Instant::now()),
+            deadline: Cell::default(),
+            accepting: Cell::default(),
+            clock: Cell::new(Clock::Fixed { at_ms: 0 }),
+            random: Cell::default(),
+            was_interrupted: Cell::default(),
+            has_lost_rejection: Cell::default(),
+            is_budget_low: Cell::default(),
+            links: RefCell::default(),
+            logs: Cell::default(),
+            log: RefCell::default(),
+            queue: RefCell::default(),
+            queued_bytes: Cell::default(),
+        }
+    }
+}
+
+impl State {
+    /// Starts the time of a call.
+    pub(super) fn start(&self, allowance: Allowance, clock: Clock, seed: u64) {
+        let now = Instant::now();
+        self.started.set(now);
+        self.deadline.set(Some(now + allowance.time));
+        self.accepting.set(Some(now + allowance.time * ACCEPTING_PERCENT / 100));
+        self.clock.set(clock);
+        self.random.set(seed);
+    }
+
+    /// Whether the time of the call is over. Records it.
+    pub(super) fn is_late(&self) -> bool {
+        if self.deadline.get().is_some_and(|deadline| Instant::now() >= deadline) {
+            self.was_interrupted.set(true);
+        }
+        self.was_interrupted.get()
+    }
+
+    /// What `Date` shows, in milliseconds since 1970.
+    pub(super) fn now_ms(&self) -> f64 {
+        let ms = match self.clock.get() {
+            Clock::Fixed { at_ms } => Duration::from_millis(at_ms),
+            Clock::Running { start_ms } => Duration::from_millis(start_ms) + self.started.get().elapsed(),
+        };
+        #[allow(clippy::cast_precision_loss)] // Exact until the year 287396.
+        let ms = ms.as_millis() as f64;
+        ms
+    }
+
+    /// The next 64 random bits of the call (splitmix64).
+    pub(super) fn random(&self) -> u64 {
+        let state = self.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.random.set(state);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// Appends a line to the log, as far as it has room.
+    pub(super) fn log(&self, line: &str) {
+        let mut log = self.log.borrow_mut();
+        let room = LOG_BYTES_MAX.saturating_sub(log.len());
+        log.push_str(&line[..line.floor_char_boundary(room)]);
+        if log.len() < LOG_BYTES_MAX {
+            log.push('\n');
+        }
+    }
+
+    /// Takes the log.
+    pub(super) fn take_log(&self) -> String {
+        self.log.take()
+    }
+
+    /// Queues an operation, if there is time and room for it.
+    pub(super) fn accept(&self, operation: Operation, bytes: usize) -> bool {
+        let mut queue = self.queue.borrow_mut();
+        let in_time = self.accepting.get().is_some_and(|until| Instant::now() < until);
+        let has_room = queue.len() < PENDING_OPERATIONS_MAX && self.queued_bytes.get() < PENDING_BYTES_MAX;
+        let is_accepted = in_time && has_room && !self.is_budget_low.get();
+        if is_accepted {
+            queue.push_back(operation);
+            self.queued_bytes.set(self.queued_bytes.get() + bytes);
+        }
+        is_accepted
+    }
+
+    /// Takes the operations of the next message; none if nothing is queued.
+    pub(super) fn take_operations(&self) -> Vec<Operation> {
+        let mut queue = self.queue.borrow_mut();
+        let mut taken = Vec::new();
+        let mut taken_bytes = 0;
+        while taken.len() < MESSAGE_OPERATIONS_MAX && taken_bytes < MESSAGE_BYTES_MAX {
+            let Some(operation) = queue.pop_front() else { break };
+            taken_bytes += size_bytes(&operation);
+            taken.push(operation);
+        }
+        self.queued_bytes.set(self.queued_bytes.get().saturating_sub(taken_bytes));
+        taken
+    }
+}
+
+/// Bytes of the texts of an operation that a script chooses.
+pub(super) fn size_bytes(operation: &Operation) -> usize {
+    match operation {
+        Operation::Create { document, .. } | Operation::Upsert { document, .. } => document.len(),
+        Operation::Replace { content, .. } => content.len(),
+        Operation::Patch { changes, .. } => changes.len(),
+        Operation::Query { text, parameters, page, .. } => {
+            text.len() + parameters.len() + page.continuation.as_ref().map_or(0, String::len)
+        }
+        Operation::ReadAll { page } => page.continuation.as_ref().map_or(0, String::len),
+        Operation::Read { .. } | Operation::Delete { .. } => 0,
+    }
+}

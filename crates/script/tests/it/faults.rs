@@ -1,0 +1,136 @@
+//! Scripts that fail, and checks of their text.
+
+use crate::fixture::{Documents, call, execute, thrown, workers};
+use script::{CallFault, ResultFault, ScriptFault, SyntaxFault};
+use serde_json::json;
+
+async fn syntax(source: &str) -> SyntaxFault {
+    let checked = workers().check(source).await;
+    let executed = execute(&mut Documents::default(), source, &json!([])).await;
+    let Err(ScriptFault::Syntax(fault)) = checked else { panic!("{source}: {checked:?}") };
+    assert_eq!(executed, Err(CallFault::Script(ScriptFault::Syntax(fault.clone()))), "{source}");
+    fault
+}
+
+#[tokio::test]
+async fn syntax_errors_have_a_place() {
+    for (source, line, column) in [
+        ("function () { var x = ; }", 1, 23),
+        ("function () {\n  foo(\n}", 3, 1),
+        ("function a() {}\nfunction b() {\n  var = 1;\n}", 3, 7),
+        ("", 1, 1),
+        ("function () {\n  if (", 2, 7),
+        ("}", 1, 1),
+    ] {
+        let fault = syntax(source).await;
+        assert_eq!((fault.line, fault.column), (line, column), "{source}: {fault}");
+    }
+    for source in ["5", "'function () {}'", "{}", "function () {}, 5", "function () { \0 }"] {
+        let _ = syntax(source).await;
+    }
+}
+
+#[tokio::test]
+async fn a_check_executes_no_function() {
+    let workers = workers();
+    for source in
+        ["function () { while (true) {} }", "() => { throw 1; }", "function a() {}\nfunction b() {}"]
+    {
+        assert_eq!(workers.check(source).await, Ok(()), "{source}");
+    }
+}
+
+#[tokio::test]
+async fn a_text_cannot_leave_its_function() {
+    let workers = workers();
+    let escape = "function () {})}); globalThis.left = 1; (function () { return (function () {}";
+    for _ in 0..2 {
+        let _ = workers.run(&call(escape, &json!([])), &mut Documents::default()).await;
+    }
+    let look = "function () { if (typeof left !== 'undefined') throw 'seen'; }";
+    for _ in 0..3 {
+        workers.run(&call(look, &json!([])), &mut Documents::default()).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn thrown_errors_have_text_number_and_stack() {
+    let error =
+        thrown("function outer() {\n  inner();\n  function inner() { throw new Error(403, 'not you'); }\n}")
+            .await;
+    assert_eq!((error.number, error.text.as_str()), (Some(403), "Error: not you"));
+    let frames: Vec<&str> = error.stack.lines().map(str::trim).collect();
+    assert!(
+        frames[0].starts_with("at inner (proc:3:") && frames[1].starts_with("at outer (proc:2:"),
+        "{frames:?}"
+    );
+    assert_eq!(frames.len(), 2);
+    let error = thrown("function () { null.x; }").await;
+    assert!(error.text.starts_with("TypeError: ") && error.stack.contains("(proc:1:1"), "{error:?}");
+    for (source, text) in [
+        ("function () { throw 'text'; }", "text"),
+        ("function () { throw 5; }", "5"),
+        ("function () { throw undefined; }", "undefined"),
+        ("function () { throw { number: 7, body: 'b' }; }", "b"),
+        ("function () { throw Symbol('s'); }", "Symbol(s)"),
+        ("function () { throw Object.create(null); }", "unknown error"),
+        ("function () { throw { get message() { throw 1; }, toString() { throw 2; } }; }", "unknown error"),
+        ("function () { throw new Proxy({}, { get() { throw 1; } }); }", "unknown error"),
+    ] {
+        let error = thrown(source).await;
+        assert_eq!(error.text, text, "{source}");
+    }
+}
+
+#[tokio::test]
+async fn results_that_are_no_json_are_refused() {
+    let error = thrown("function () { var a = {}; a.a = a; __.response.setBody(a); }").await;
+    assert!(error.text.starts_with("TypeError"), "{}", error.text);
+    let error = thrown("function () { __.response.setBody('x'.repeat(5 << 20)); }").await;
+    assert_eq!(error.number, Some(413));
+    let source = "function () { var r = __.response; for (;;) r.appendBody('x'.repeat(1 << 20)); }";
+    assert_eq!(thrown(source).await.number, Some(413));
+    let source = "function () { var o = []; __.response.setBody(o); for (var i = 0; i < 6; i++) o.push('x'.repeat(1 << 20)); }";
+    assert_eq!(thrown(source).await.number, Some(413));
+    let error =
+        thrown("function () { __.createDocument(__.getSelfLink(), { t: 'x'.repeat(5 << 20) }); }").await;
+    assert_eq!(error.number, Some(413));
+    let deep = |levels: usize| {
+        format!(
+            "function () {{ var v = []; for (var i = 1; i < {levels}; i++) v = [v]; __.response.setBody(v); }}"
+        )
+    };
+    assert!(execute(&mut Documents::default(), &deep(128), &json!([])).await.is_ok());
+    assert_eq!(
+        execute(&mut Documents::default(), &deep(129), &json!([])).await,
+        Err(CallFault::Script(ScriptFault::Result(ResultFault::TooDeep { depth_max: 128 })))
+    );
+}
+
+#[tokio::test]
+async fn parameters_must_be_an_array() {
+    let workers = workers();
+    for parameters in [json!({"a": 1}), json!(5)] {
+        let result = workers.run(&call("function () {}", &parameters), &mut Documents::default()).await;
+        let Err(CallFault::Script(ScriptFault::Thrown(error))) = result else { panic!("{result:?}") };
+        assert_eq!(error.number, Some(400));
+    }
+}
+
+#[tokio::test]
+async fn the_host_can_end_a_script() {
+    let workers = workers();
+    let mut documents = Documents { end: Some(1), ..Documents::default() };
+    let source =
+        "function () { __.createDocument(__.getSelfLink(), {}, function () { throw 'unreachable'; }); }";
+    let ended = workers.run(&call(source, &json!([])), &mut documents).await;
+    assert_eq!(ended, Err(CallFault::Host("ended by the host")));
+    workers.run(&call("function () {}", &json!([])), &mut Documents::default()).await.unwrap();
+    assert_eq!(workers.idle_count(), 1, "the worker goes on");
+}
+
+#[tokio::test]
+async fn a_source_that_is_too_large_is_refused() {
+    let source = format!("function () {{ {} }}", ";".repeat(script::SOURCE_BYTES_MAX));
+    assert!(matches!(workers().check(&source).await, Err(ScriptFault::InputTooLarge { .. })));
+}

@@ -1,0 +1,250 @@
+//! `perihelion script`: tries a stored procedure on a running server, and checks the text of a script.
+//! `perihelion script-worker` is the process that executes scripts.
+
+use super::local_server::{self, LocalAnswer, LocalRequest};
+use crate::ambient::SystemAmbient;
+use crate::failure::Failure;
+use crate::settings::{self, Settings};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use clap::{Arg, ArgMatches, Command, value_parser};
+use engine::AccountKey;
+use model::Ambient;
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use script::{Limits, ScriptFault, WorkerProgram, Workers};
+use serde_json::{Value as Json, json};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Instant, SystemTime};
+
+/// The command of a worker process.
+pub(super) const WORKER: &str = "script-worker";
+
+/// The executable of this process, also if its file was replaced since it was started.
+const THIS_PROGRAM: &str = if cfg!(target_os = "linux") { "/proc/self/exe" } else { "" };
+
+/// What other JavaScript environments have and scripts do not.
+const ABSENT: [&str; 13] = [
+    "require",
+    "import",
+    "process",
+    "setTimeout",
+    "setInterval",
+    "setImmediate",
+    "fetch",
+    "XMLHttpRequest",
+    "WebSocket",
+    "Worker",
+    "WebAssembly",
+    "SharedArrayBuffer",
+    "Atomics",
+];
+
+/// The commands without the settings.
+pub(super) fn command() -> Command {
+    let file =
+        || Arg::new("file").required(true).value_name("FILE").help("The text of the script: one function");
+    let option = |name: &'static str, help: &'static str| Arg::new(name).long(name).help(help);
+    let run = Command::new("run")
+        .about("Execute a stored procedure from a file on the running server, in one transaction")
+        .after_help(
+            "Example:\n  perihelion script run import.js --database db --container people --partition-key '\"a\"' \
+             --parameters '[[{\"id\":\"1\",\"pk\":\"a\"}]]'",
+        )
+        .arg(file())
+        .arg(option("database", "The database").required(true))
+        .arg(option("container", "The container").required(true))
+        .arg(
+            option("partition-key", "The partition key as JSON: a value, or an array with a value for each path")
+                .value_name("JSON")
+                .required(true),
+        )
+        .arg(option("parameters", "The parameters as a JSON array").value_name("JSON").default_value("[]"));
+    let check = Command::new("check")
+        .about("Check that a file is a script, and name what it uses that scripts do not have")
+        .after_help(
+            "Exit code: 0 if it is a script, 1 if not.\n\nExample:\n  perihelion script check import.js",
+        )
+        .arg(file());
+    Command::new("script")
+        .about("Try a stored procedure on the running server, or check the text of a script")
+        .subcommand_required(true)
+        .subcommands([settings::with_arguments(run), check])
+}
+
+pub(super) fn run(matches: &ArgMatches, environment: impl Fn(&str) -> Option<String>) -> Result<(), Failure> {
+    match matches.subcommand() {
+        Some(("run", run)) => execute(run, environment),
+        Some((_, check)) => self::check(check),
+        None => Err(Failure::Failed("script needs a subcommand".to_owned())),
+    }
+}
+
+fn text_of<'a>(matches: &'a ArgMatches, name: &str) -> &'a str {
+    matches.get_one::<String>(name).map_or("", String::as_str)
+}
+
+fn read_script(matches: &ArgMatches) -> Result<String, Failure> {
+    let path = text_of(matches, "file");
+    std::fs::read_to_string(Path::new(path))
+        .map_err(|error| Failure::Io { what: format!("cannot read \"{path}\""), cause: error.to_string() })
+}
+
+/// Stores the procedure under a name of its own, executes it, and deletes it again.
+fn execute(matches: &ArgMatches, environment: impl Fn(&str) -> Option<String>) -> Result<(), Failure> {
+    let settings = Settings::from_raw(&settings::gather(matches, environment)?)?;
+    let source = read_script(matches)?;
+    let json = |name: &str| -> Result<Json, Failure> {
+        let bad = |error| Failure::Configuration(format!("--{name} is not JSON: {error}"));
+        serde_json::from_str(text_of(matches, name)).map_err(bad)
+    };
+    let key = match json("partition-key")? {
+        key @ Json::Array(_) => key,
+        value => json!([value]),
+    };
+    let parameters = json("parameters")?;
+    if !parameters.is_array() {
+        return Err(Failure::Configuration("--parameters is not a JSON array".to_owned()));
+    }
+    let mut random = [0; 8];
+    SystemAmbient::new().fill_random(&mut random);
+    let id = format!("perihelion-script-run-{:016x}", u64::from_le_bytes(random));
+    let feed = format!("dbs/{}/colls/{}/sprocs", text_of(matches, "database"), text_of(matches, "container"));
+    let server = SignedServer::of(&settings)?;
+    let stored = server.send("POST", &feed, Vec::new(), &json!({ "id": id, "body": source }))?;
+    if stored.status != 201 {
+        return Err(stored.refusal());
+    }
+    let one = format!("{feed}/{id}");
+    let headers = vec![
+        ("x-ms-documentdb-partitionkey", key.to_string()),
+        ("x-ms-documentdb-script-enable-logging", "true".to_owned()),
+    ];
+    let begun = Instant::now();
+    let answer = server.send("POST", &one, headers, &parameters);
+    let took = begun.elapsed();
+    let deleted = server.send("DELETE", &one, Vec::new(), &Json::Null);
+    let answer = answer?;
+    show(&answer, took.as_secs_f64() * 1000.0);
+    match (answer.status, deleted?.status) {
+        (200, 204) => Ok(()),
+        (200, _) => Err(Failure::Failed(format!("the procedure \"{id}\" could not be deleted again"))),
+        _ => Err(answer.refusal()),
+    }
+}
+
+#[allow(clippy::print_stdout)] // what the command is for
+fn show(answer: &LocalAnswer, milliseconds: f64) {
+    let log = answer.header("x-ms-documentdb-script-log-results").unwrap_or_default();
+    let log = percent_decode_str(log).decode_utf8_lossy();
+    if !log.is_empty() {
+        println!("log:\n{}\n", log.trim_end());
+    }
+    if answer.status == 200 {
+        let body = String::from_utf8_lossy(&answer.body);
+        println!("result: {}", if body.is_empty() { "nothing" } else { &body });
+    }
+    let charge = answer.header("x-ms-request-charge").unwrap_or("unknown");
+    println!("charge: {charge} RU, time: {milliseconds:.1} ms");
+}
+
+/// The server on this machine, and the key that signs requests to it.
+struct SignedServer<'a> {
+    settings: &'a Settings,
+    key: AccountKey,
+}
+
+impl SignedServer<'_> {
+    fn of(settings: &Settings) -> Result<SignedServer<'_>, Failure> {
+        let key = local_server::key(settings)?;
+        let bytes = BASE64_STANDARD.decode(key.trim());
+        let bytes = bytes.map_err(|_| Failure::Failed("the key of the server is not base64".to_owned()))?;
+        Ok(SignedServer { settings, key: AccountKey::new(&bytes) })
+    }
+
+    /// Sends a request; the path is by names and not encoded.
+    fn send(
+        &self,
+        verb: &str,
+        path: &str,
+        mut headers: Vec<(&str, String)>,
+        body: &Json,
+    ) -> Result<LocalAnswer, Failure> {
+        headers.extend(nosql::signed_headers(&self.key, verb, path, SystemTime::now()));
+        let segments = path.split('/').map(|name| utf8_percent_encode(name, NON_ALPHANUMERIC).to_string());
+        let path = format!("/{}", segments.collect::<Vec<_>>().join("/"));
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let request = LocalRequest { verb, path: &path, headers, body: body.as_bytes() };
+        local_server::send(self.settings, &request)
+    }
+}
+
+/// The command of the worker process; only the server uses it.
+pub(super) fn worker_command() -> Command {
+    let memory = Arg::new("memory-bytes").required(true).value_parser(value_parser!(u64));
+    Command::new(WORKER).hide(true).about("Execute scripts for a server").arg(memory)
+}
+
+/// Executes scripts until the server closes the pipe.
+pub(super) fn work(matches: &ArgMatches) -> Result<(), Failure> {
+    let memory_bytes =
+        matches.get_one::<u64>("memory-bytes").copied().unwrap_or(script::MEMORY_BYTES_DEFAULT);
+    match script::worker::main(memory_bytes) {
+        ExitCode::SUCCESS => Ok(()),
+        _ => Err(Failure::Failed("the script worker has no memory".to_owned())),
+    }
+}
+
+/// How this program starts its workers.
+pub(super) fn worker_program() -> Result<WorkerProgram, Failure> {
+    let path = match THIS_PROGRAM {
+        "" => std::env::current_exe()
+            .map_err(|error| Failure::Failed(format!("cannot find this program: {error}")))?,
+        path => PathBuf::from(path),
+    };
+    Ok(WorkerProgram { path, arguments: vec![WORKER.to_owned()] })
+}
+
+/// Checks a script as the server does when it is stored, in a worker process of this program.
+#[allow(clippy::print_stdout)] // what the command is for
+fn check(matches: &ArgMatches) -> Result<(), Failure> {
+    let (source, file) = (read_script(matches)?, text_of(matches, "file"));
+    let workers = Workers::new(worker_program()?, Limits::for_cores(1));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))?;
+    // The future may start processes, which needs the runtime.
+    runtime.block_on(async { workers.check(&source).await }).map_err(|fault| match fault {
+        ScriptFault::Syntax(fault) => {
+            Failure::Failed(format!("{file}:{}:{}: {}", fault.line, fault.column, fault.message))
+        }
+        fault => Failure::Failed(format!("{file}: {fault}")),
+    })?;
+    for (line, name) in absent_names(&source) {
+        println!("{file}:{line}: warning: scripts have no \"{name}\"");
+    }
+    println!("{file}: the script can be executed");
+    Ok(())
+}
+
+/// The lines that use what scripts do not have. Texts and comments are not told apart from code.
+fn absent_names(source: &str) -> Vec<(usize, &'static str)> {
+    let is_part = |character: char| character.is_alphanumeric() || character == '_' || character == '$';
+    let mut found = Vec::new();
+    for (line, text) in source.lines().enumerate() {
+        let words: Vec<&str> = text.split(|character| !is_part(character)).collect();
+        let names = ABSENT.into_iter().filter(|name| words.contains(name));
+        found.extend(names.map(|name| (line + 1, name)));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_scripts_do_not_have_is_named_with_its_line() {
+        let source = "function () {\n  var fs = require('fs');\n  setTimeouts(1);\n  setTimeout(f, 1);\n}";
+        assert_eq!(absent_names(source), [(2, "require"), (4, "setTimeout")]);
+    }
+}
