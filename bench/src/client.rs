@@ -23,6 +23,7 @@ pub(crate) struct Client {
 
 pub(crate) struct Answer {
     pub(crate) status: u16,
+    head: usize,
     pub(crate) body: std::ops::Range<usize>,
 }
 
@@ -53,6 +54,16 @@ impl Client {
         }
     }
 
+    /// The value of a header, by its name in lower case.
+    pub(crate) fn header(&self, answer: &Answer, name: &str) -> Option<String> {
+        let head = std::str::from_utf8(&self.buffer[..answer.head]).ok()?;
+        let value = |line: &str| {
+            let (found, value) = line.split_once(':')?;
+            found.eq_ignore_ascii_case(name).then(|| value.trim().to_owned())
+        };
+        head.split("\r\n").find_map(value)
+    }
+
     pub(crate) fn body(&self, answer: &Answer) -> String {
         String::from_utf8_lossy(&self.buffer[answer.body.clone()]).into_owned()
     }
@@ -74,7 +85,7 @@ fn whole(buffer: &[u8]) -> Result<Option<Answer>> {
         }
     }
     let body = end + 4..end + 4 + length;
-    Ok((buffer.len() >= body.end).then_some(Answer { status, body }))
+    Ok((buffer.len() >= body.end).then_some(Answer { status, head: end, body }))
 }
 
 /// Trusts any certificate: the peer is a server this program started.

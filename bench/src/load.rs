@@ -78,6 +78,13 @@ pub(crate) enum Work {
         first: usize,
         size: usize,
     },
+    /// Execute a procedure with `documents` documents as its parameter, numbered from `first` on.
+    Execute {
+        container: String,
+        procedure: &'static str,
+        first: usize,
+        documents: usize,
+    },
     /// Ask a container that holds `count` documents.
     Query {
         container: String,
@@ -220,6 +227,16 @@ pub(crate) fn write_request(out: &mut Vec<u8>, signer: &Signer, work: &Work, num
         Work::Query { container, question, count } => {
             let (key, body) = question.body(scattered(number, *count));
             query(out, signer, container, key.as_deref(), &body);
+        }
+        Work::Execute { container, procedure, first, documents } => {
+            let base = first + number * documents;
+            let numbers = (0..*documents).map(|step| base + step * documents::PARTITIONS * 1_000_003);
+            let items: Vec<String> = numbers.map(documents::json).collect();
+            let body = format!("[[{}]]", items.join(","));
+            let link = format!("dbs/bench/colls/{container}/sprocs/{procedure}");
+            let authorization = signer.authorization("post", "sprocs", &link);
+            head(out, "POST", &link, signer, &authorization, &documents::partition_key(base));
+            out.extend_from_slice(format!("content-length: {}\r\n\r\n{body}", body.len()).as_bytes());
         }
         Work::Batch { container, first, size } => {
             let base = first + number * size;

@@ -10,11 +10,13 @@ mod disk;
 mod documents;
 mod load;
 mod overwrite;
+mod partitions;
 mod postgres;
 mod process;
 mod questions;
 mod reference;
 mod report;
+mod scripts;
 mod signature;
 mod soak;
 mod table;
@@ -72,6 +74,16 @@ fn main() -> Result<()> {
         }
         "count" => runtime.block_on(count::run(&options, &others, &destination)),
         "overwrite" => runtime.block_on(overwrite::run(&options)),
+        "partitions" => {
+            let rows = runtime.block_on(partitions::run(&options))?;
+            report::show(&rows);
+            Ok(())
+        }
+        "scripts" => {
+            let rows = runtime.block_on(scripts::run(&options))?;
+            report::show(&rows);
+            Ok(())
+        }
         "soak" => runtime.block_on(soak::run(&options, &soak)),
         "table" => runtime.block_on(table::run(&options, &others, &[Part::Writes, Part::Reads], peers)),
         "writes" => runtime.block_on(table::run(&options, &others, &[Part::Writes], peers)),
@@ -80,7 +92,8 @@ fn main() -> Result<()> {
     }
 }
 
-const COMMANDS: &str = "cases, table, writes, reads, count, overwrite, soak, drive, reference";
+const COMMANDS: &str =
+    "cases, table, writes, reads, count, overwrite, partitions, scripts, soak, drive, reference";
 const FLAGS: &str = "--server FILE, --beside FILE, --seconds N, --repeats N, --large N, --only 1,2,6, \
     --peers yes|no, --wait SECONDS, --write FILE, --against FILE, --profiles FOLDER, --minutes N, --rate N";
 

@@ -21,6 +21,8 @@ pub(crate) enum Question {
     Means,
     /// A filter that no index can answer.
     Scan,
+    /// A filter by a user-defined function.
+    Function,
 }
 
 impl Question {
@@ -35,6 +37,7 @@ impl Question {
             "groups" => Question::Groups,
             "means" => Question::Means,
             "scan" => Question::Scan,
+            "function" => Question::Function,
             _ => return None,
         })
     }
@@ -81,6 +84,9 @@ impl Question {
             Question::Scan => {
                 (None, r#"{"query":"SELECT VALUE COUNT(1) FROM c WHERE LENGTH(c.text) = 1"}"#.to_owned())
             }
+            Question::Function => {
+                (None, r#"{"query":"SELECT VALUE COUNT(1) FROM c WHERE udf.isLarge(c.score)"}"#.to_owned())
+            }
         }
     }
 
@@ -99,6 +105,8 @@ impl Question {
             Question::Groups => "SELECT doc->>'category', count(*) FROM docs GROUP BY 1",
             Question::Means => "SELECT doc->>'category', avg((doc->>'price')::float8) FROM docs GROUP BY 1",
             Question::Scan => "SELECT count(*)::text FROM docs WHERE length(doc->>'text') = 1",
+            // Not asked.
+            Question::Function => "SELECT count(*)::text FROM docs WHERE (doc->>'score')::float8 > 5000",
         }
     }
 
@@ -113,7 +121,9 @@ impl Question {
             Question::Mail => vec![format!(r#"{{"user":{{"mail":"u{number}@example.org"}}}}"#)],
             Question::Top => vec![format!(r#"{{"category":"c{category}"}}"#)],
             Question::TopComposite => vec![format!("c{category}")],
-            Question::Count | Question::Groups | Question::Means | Question::Scan => Vec::new(),
+            Question::Count | Question::Groups | Question::Means | Question::Scan | Question::Function => {
+                Vec::new()
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Faults of the control API with their status.
 
 use http::{Method, StatusCode};
-use model::{AccessFault, Fault, LimitFault, StorageFault};
+use model::{AccessFault, Fault, LimitFault, PartitionOrdinal, StorageFault};
 use serde_json::{Value as Json, json};
 use std::fmt;
 use std::time::Duration;
@@ -15,6 +15,10 @@ pub(crate) enum ControlFault {
     Verb { allowed: Method },
     /// The id of a partition is not a number.
     Partition { id: String },
+    /// There is no such database or container.
+    NoContainer { database: String, container: String },
+    /// The partition was split, into these or into others that these were split into.
+    Split { id: PartitionOrdinal, descendants: Vec<PartitionOrdinal> },
     /// The time of a pause is missing or too long.
     Milliseconds { max: Duration },
     /// There is no credential, or several.
@@ -45,6 +49,13 @@ impl fmt::Display for ControlFault {
             ControlFault::Partition { id } => {
                 write!(formatter, "\"{id}\" is no partition id: it must be a number")
             }
+            ControlFault::NoContainer { database, container } => {
+                write!(formatter, "there is no container \"{container}\" in a database \"{database}\"")
+            }
+            ControlFault::Split { id, descendants } => {
+                let ids: Vec<String> = descendants.iter().map(ToString::to_string).collect();
+                write!(formatter, "the partition {id} was split; its documents are in {}", ids.join(", "))
+            }
             ControlFault::Milliseconds { max } => {
                 write!(formatter, "\"milliseconds\" must be a whole number up to {}", max.as_millis())
             }
@@ -62,7 +73,9 @@ impl fmt::Display for ControlFault {
 impl ControlFault {
     pub(crate) fn status(&self) -> StatusCode {
         match self {
-            ControlFault::NoRoute => StatusCode::NOT_FOUND,
+            ControlFault::NoRoute | ControlFault::NoContainer { .. } | ControlFault::Split { .. } => {
+                StatusCode::NOT_FOUND
+            }
             ControlFault::Verb { .. } => StatusCode::METHOD_NOT_ALLOWED,
             ControlFault::Partition { .. } | ControlFault::Milliseconds { .. } => StatusCode::BAD_REQUEST,
             ControlFault::NoCredential | ControlFault::WrongCredential => StatusCode::UNAUTHORIZED,

@@ -21,7 +21,7 @@ use faults::ControlFault;
 use http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode};
-use model::AccessFault;
+use model::{AccessFault, Fault, MissingFault, PartitionOrdinal};
 use route::{Operation, Route};
 use std::sync::Arc;
 
@@ -48,7 +48,13 @@ async fn answer(engine: &Engine, request: &Parts) -> Result<serde_json::Value, C
         Operation::List => Action::ReadMetadata,
         Operation::Split(_) | Operation::Pause(..) => Action::ChangeMetadata,
     };
-    let found: Arc<Container> = engine.find_container(&principal, action, &database, &container)?.resource;
+    let found = engine.find_container(&principal, action, &database, &container);
+    let found: Arc<Container> = match found {
+        Err(Fault::Missing(MissingFault::Owner | MissingFault::Resource)) => {
+            return Err(ControlFault::NoContainer { database, container });
+        }
+        found => found?.resource,
+    };
     match operation {
         Operation::List => {
             let pass = engine.access().read_catalog(&principal, &*found)?;
@@ -56,13 +62,20 @@ async fn answer(engine: &Engine, request: &Parts) -> Result<serde_json::Value, C
         }
         Operation::Split(ordinal) => {
             let pass = engine.access().change_catalog(&principal, &*found)?;
-            partitions::split(engine, pass, ordinal).await
+            partitions::split(engine, pass, ordinal).await.map_err(|fault| named(fault, &found, ordinal))
         }
         Operation::Pause(ordinal, time) => {
             let pass = engine.access().change_catalog(&principal, &*found)?;
-            Ok(partitions::pause(engine, &pass, ordinal, time)?)
+            partitions::pause(engine, &pass, ordinal, time).map_err(|fault| named(fault, &found, ordinal))
         }
     }
+}
+
+/// The same fault; of a partition that was split it names those that replaced it.
+fn named(fault: ControlFault, container: &Container, id: PartitionOrdinal) -> ControlFault {
+    let descendants = container.descendants_of(id);
+    let is_missing = matches!(fault, ControlFault::Core(Fault::Missing(MissingFault::Range { .. })));
+    if is_missing && !descendants.is_empty() { ControlFault::Split { id, descendants } } else { fault }
 }
 
 /// The holder of an account key or of a token of the identity provider.

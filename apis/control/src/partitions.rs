@@ -5,7 +5,7 @@ use engine::{
     AdminPass, CatalogPass, Container, Engine, HotKey, PartitionLoad, PartitionState, PartitionStatus,
     SplitAt,
 };
-use model::{Charge, Fault, KeyComponent, PartitionOrdinal};
+use model::{Charge, KeyComponent, PartitionOrdinal};
 use serde_json::{Value as Json, json};
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ pub(crate) fn pause(
     pass: &AdminPass<&Container>,
     ordinal: PartitionOrdinal,
     time: Duration,
-) -> Result<Json, Fault> {
+) -> Result<Json, ControlFault> {
     engine.pause_partition(pass, ordinal, time)?;
     Ok(json!({ "throttledMilliseconds": u64::try_from(time.as_millis()).unwrap_or(u64::MAX) }))
 }

@@ -11,6 +11,7 @@ mod native;
 
 use crate::cases::{COMPOSITE, READERS, WRITERS};
 use crate::load::{self, Work};
+use crate::partitions::SIXTY_FOUR_PARTITIONS;
 use crate::process::Server;
 use crate::questions::Question;
 use crate::table::TEN_PARTITIONS;
@@ -102,6 +103,7 @@ fn cases() -> Vec<Case> {
         create("create-1-connection", "created", 1, 600),
         create("create", "created64", WRITERS, 2_000),
         create("create-10-partitions", "created10", WRITERS, 2_000),
+        create("create-64-partitions", "created64p", WRITERS, 2_000),
         Case {
             name: "batch-100",
             work: Work::Batch { container: "batched".to_owned(), first: CREATED_FIRST, size: 100 },
@@ -164,6 +166,7 @@ async fn fill(server: &Path, data: &Path) -> Result<()> {
         load::create_container(server.address, container, 400, "").await?;
     }
     load::create_container(server.address, "created10", TEN_PARTITIONS, "").await?;
+    load::create_container(server.address, "created64p", SIXTY_FOUR_PARTITIONS, "").await?;
     load::fill_by(server.address, "medium", DOCUMENTS, 1).await?;
     load::fill_by(server.address, "medium10", DOCUMENTS, 1).await?;
     server.process.at_rest().await?;
@@ -181,6 +184,7 @@ impl Case {
             Work::Create { .. }
             | Work::Overwrite { .. }
             | Work::Batch { .. }
+            | Work::Execute { .. }
             | Work::Replace { .. }
             | Work::Delete { .. } => true,
             Work::Read { .. } | Work::ReadOne { .. } | Work::Query { .. } | Work::QueryOne { .. } => false,

@@ -5,6 +5,7 @@ pub mod check;
 pub mod fixture;
 pub mod issuer;
 pub mod server;
+pub mod walk;
 
 pub use check::{good, plain, refused};
 pub use fixture::{Fixture, over_both};

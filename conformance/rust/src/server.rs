@@ -7,7 +7,8 @@ use azure_data_cosmos::options::Region;
 use azure_data_cosmos::{
     AccountReference, CosmosClient, CosmosClientBuilder, CosmosRuntime, RoutingStrategy,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
@@ -171,16 +172,49 @@ impl Server {
 
     /// Creates a resource of a kind under a parent as the SDK does not.
     pub fn create_by_hand(&self, parent: &str, kind: &str, body: &Value) {
+        self.create_with_headers(parent, kind, body, "");
+    }
+
+    /// Creates a database whose containers share its throughput, which the SDK cannot.
+    pub fn create_sharing_database(&self, name: &str, throughput: u64) {
+        let headers = format!("x-ms-offer-throughput: {throughput}\r\n");
+        self.create_with_headers("", "dbs", &json!({ "id": name }), &headers);
+    }
+
+    fn create_with_headers(&self, parent: &str, kind: &str, body: &Value, more_headers: &str) {
         let date = to_rfc7231(&OffsetDateTime::now_utc());
         let text = format!("post\n{kind}\n{parent}\n{}\n\n", date.to_lowercase());
         let signature = hmac_sha256(&text, &Secret::new(KEY)).unwrap();
         let signature = signature.replace('+', "%2B").replace('/', "%2F").replace('=', "%3D");
         let headers = format!(
             "authorization: type%3Dmaster%26ver%3D1.0%26sig%3D{signature}\r\n\
-             x-ms-date: {date}\r\nx-ms-version: 2020-07-15\r\n"
+             x-ms-date: {date}\r\nx-ms-version: 2020-07-15\r\n{more_headers}"
         );
-        let answer = self.send(&format!("POST /{parent}/{kind}"), &headers, &body.to_string());
+        let path = format!("{parent}/{kind}");
+        let answer =
+            self.send(&format!("POST /{}", path.trim_start_matches('/')), &headers, &body.to_string());
         assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    }
+
+    /// The physical partitions of a container, from the control API.
+    pub fn partitions(&self, database: &str, container: &str) -> Vec<Value> {
+        let path = format!("GET /_control/dbs/{database}/colls/{container}/partitions");
+        let answer = self.send(&path, &format!("authorization: Bearer {KEY}\r\n"), "");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        let body: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
+        body["partitions"].as_array().unwrap().clone()
+    }
+
+    /// How many requests each partition of a container has had, from the metrics.
+    pub fn requests_by_partition(&self, database: &str, container: &str) -> BTreeMap<String, u64> {
+        let start = format!(
+            "perihelion_partition_requests_total{{database=\"{database}\",container=\"{container}\",partition=\""
+        );
+        let sample = |line: &str| {
+            let (partition, count) = line.strip_prefix(&start)?.split_once("\"} ")?;
+            Some((partition.to_owned(), count.parse().unwrap()))
+        };
+        self.send("GET /metrics", "", "").lines().filter_map(sample).collect()
     }
 
     /// One request on a connection of its own, and the whole answer.

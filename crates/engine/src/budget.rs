@@ -32,6 +32,8 @@ pub(crate) struct Budget {
     promised: AtomicU64,
     /// The charge of the last request in nanoseconds of refill.
     last_cost: AtomicU64,
+    /// A mean of the charges in which the last request counts an eighth.
+    mean_cost: AtomicU64,
 }
 
 impl Budget {
@@ -64,10 +66,19 @@ impl Budget {
         }
         let free_at = full_at - may_owe + 1;
         let latest = free_at + nanos(STAGGER_MAX);
-        let promised = self.promised.load(Ordering::Relaxed) + self.last_cost.load(Ordering::Relaxed);
-        let at = promised.clamp(free_at, latest);
+        let promised = self.promised.load(Ordering::Relaxed);
+        let at = match promised < free_at {
+            // Nobody waits for that moment any more.
+            true => free_at,
+            false => (promised + self.usual_cost()).min(latest),
+        };
         self.promised.store(at, Ordering::Relaxed);
         Err(LimitFault::Throughput { retry_after_ms: (at - now).div_ceil(NANOS_PER_SECOND / 1000) })
+    }
+
+    /// What a refused request will probably cost: one large request does not delay all others.
+    fn usual_cost(&self) -> u64 {
+        self.last_cost.load(Ordering::Relaxed).min(self.mean_cost.load(Ordering::Relaxed))
     }
 
     /// Takes the charge of a request from the budget.
@@ -76,6 +87,9 @@ impl Budget {
         let nanos = charge.hundredths().saturating_mul(NANOS_PER_SECOND);
         if let Some(cost) = nanos.checked_div(self.rate.load(Ordering::Relaxed)) {
             self.full_at.fetch_add(cost, Ordering::Relaxed);
+            let mean = self.mean_cost.load(Ordering::Relaxed);
+            self.mean_cost
+                .store(if mean == 0 { cost } else { mean - mean / 8 + cost / 8 }, Ordering::Relaxed);
             self.last_cost.store(cost, Ordering::Relaxed);
         }
     }
@@ -117,6 +131,22 @@ mod tests {
         let budget = Budget::default();
         budget.spend(units(1_000_000));
         assert_eq!(budget.admit(at(0), Priority::Low), Ok(()));
+    }
+
+    #[test]
+    fn the_first_refusal_after_a_large_request_has_the_true_delay() {
+        let budget = budget(100);
+        for _ in 0..10 {
+            budget.admit(at(0), Priority::High).unwrap();
+            budget.spend(units(1));
+        }
+        budget.admit(at(0), Priority::High).unwrap();
+        budget.spend(units(440));
+        // 450 units are owed, of which 100 may be: 3.5 s.
+        assert_eq!(refused(budget.admit(at(0), Priority::High)), 3501);
+        // The next one waits for a usual request, not for another large one.
+        let second = refused(budget.admit(at(0), Priority::High));
+        assert!((3502..3501 + 700).contains(&second), "{second}");
     }
 
     #[test]

@@ -128,7 +128,7 @@ impl Engine {
             };
             continuation::seal(&self.continuation_key, &context, container, &pass.scope, &resume.encode())
         };
-        let charge = self.price_query(container, &page.seen, &metrics, fixed.is_none());
+        let charge = self.price_query(container, &query, &page.seen, &metrics, fixed.is_none());
         let token = |(ordinal, lsn)| SessionToken { ordinal, lsn };
         let mut session = page.seen.into_iter().map(token).collect();
         if let Some(ordinal) = addressed {
@@ -159,6 +159,7 @@ impl Engine {
     fn price_query(
         &self,
         container: &Container,
+        query: &Query,
         seen: &[(PartitionOrdinal, Lsn)],
         metrics: &QueryMetrics,
         is_recorded: bool,
@@ -166,22 +167,28 @@ impl Engine {
         if let Some(path) = metrics.path {
             self.metrics.query_time(path, metrics.total_time);
         }
+        // Each constant of the filter is looked up in each partition, whatever path was chosen there.
+        let looked_up = query.filter_constants();
         let mut total = Charge::NONE;
-        let mut record = |ordinal, documents, bytes| {
-            let charge = Work::Query { documents, bytes }.price();
+        let mut record = |ordinal, documents, bytes, read| {
+            let charge = Work::Query { documents, bytes, terms: looked_up + read }.price();
             if is_recorded && let Some(slot) = container.map.load().by_ordinal(ordinal) {
                 slot.ledger.add(charge);
             }
             total += charge;
         };
         for work in &metrics.partitions {
-            record(work.ordinal, work.documents, work.bytes);
+            record(work.ordinal, work.documents, work.bytes, work.terms);
         }
         let has_work = |ordinal| metrics.partitions.iter().any(|work| work.ordinal == ordinal);
         for (ordinal, _) in seen.iter().filter(|(ordinal, _)| !has_work(*ordinal)) {
-            record(*ordinal, 0, 0);
+            record(*ordinal, 0, 0, 0);
         }
-        if total == Charge::NONE { Work::Query { documents: 0, bytes: 0 }.price() } else { total }
+        if total == Charge::NONE {
+            Work::Query { documents: 0, bytes: 0, terms: looked_up }.price()
+        } else {
+            total
+        }
     }
 
     /// Prepares a query: here, or if that takes long, separately from other requests.

@@ -22,6 +22,9 @@ const UNDRAWN_BYTES: usize = 64 << 10;
 /// Bytes that a query draws at a time.
 const DRAW_BYTES: usize = 256 << 10;
 
+/// Room of a collection that gets its first element.
+const ELEMENTS_AT_FIRST: usize = 4;
+
 /// Memory shared by all queries.
 #[derive(Debug)]
 pub struct QueryMemory {
@@ -45,6 +48,15 @@ impl QueryMemory {
         let drawn = self.bytes_drawn.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
         drawn.map(drop).map_err(|_| EvalFault::MemoryBusy)
     }
+
+    fn give_back(&self, bytes: usize) {
+        self.bytes_drawn.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// Bytes to draw from the shared memory for a query that holds this many.
+fn drawn_for(held: usize) -> usize {
+    held.saturating_sub(UNDRAWN_BYTES).next_multiple_of(DRAW_BYTES)
 }
 
 /// Memory and rows granted to a query.
@@ -81,17 +93,31 @@ impl Budget {
     /// Draws on the shared memory for the bytes held now.
     fn draw(&self, held: usize) -> Result<(), EvalFault> {
         let Some(all) = &self.all else { return Ok(()) };
-        let wanted = held.saturating_sub(UNDRAWN_BYTES).next_multiple_of(DRAW_BYTES);
-        // The thread that raises the figure draws the difference, so concurrent parts of a query draw once.
-        let before = self.bytes_drawn.fetch_max(wanted, Ordering::Relaxed);
-        if before >= wanted {
-            return Ok(());
+        let wanted = drawn_for(held);
+        loop {
+            let before = self.bytes_drawn.load(Ordering::Relaxed);
+            if before >= wanted {
+                return Ok(());
+            }
+            all.draw(wanted - before)?;
+            // Concurrent parts of a query draw once: who comes second returns what it drew and looks again.
+            let raised =
+                self.bytes_drawn.compare_exchange(before, wanted, Ordering::Relaxed, Ordering::Relaxed);
+            if raised.is_ok() {
+                return Ok(());
+            }
+            all.give_back(wanted - before);
         }
-        let drawn = all.draw(wanted - before);
-        if drawn.is_err() {
-            self.bytes_drawn.fetch_sub(wanted - before, Ordering::Relaxed);
+    }
+
+    /// Returns memory that was drawn for more bytes than are held now.
+    fn give_back_drawn(&self) {
+        let Some(all) = &self.all else { return };
+        let wanted = drawn_for(self.bytes_held());
+        let lower = |drawn: usize| (drawn > wanted).then_some(wanted);
+        if let Ok(before) = self.bytes_drawn.fetch_update(Ordering::Relaxed, Ordering::Relaxed, lower) {
+            all.give_back(before - wanted);
         }
-        drawn
     }
 
     /// Bytes held now.
@@ -116,7 +142,7 @@ impl Budget {
 impl Drop for Budget {
     fn drop(&mut self) {
         if let Some(all) = &self.all {
-            all.bytes_drawn.fetch_sub(*self.bytes_drawn.get_mut(), Ordering::Relaxed);
+            all.give_back(*self.bytes_drawn.get_mut());
         }
     }
 }
@@ -155,6 +181,24 @@ impl Holding {
             self.add(bytes - *counted)?;
         }
         *counted = bytes;
+        Ok(())
+    }
+
+    /// Makes room for one more element. `counted` is the size counted before.
+    ///
+    /// The new room is counted before it is allocated, in addition to the old: both exist while the elements are
+    /// moved, and that takes its time if there are millions.
+    pub(crate) fn grow<E>(&mut self, elements: &mut Vec<E>, counted: &mut usize) -> Result<(), EvalFault> {
+        if elements.len() < elements.capacity() {
+            return Ok(());
+        }
+        let more = elements.capacity().max(ELEMENTS_AT_FIRST);
+        let room = allocated((elements.capacity() + more) * size_of::<E>());
+        self.add(room)?;
+        elements.reserve_exact(more);
+        self.give_back(*counted);
+        self.budget.give_back_drawn();
+        *counted = room;
         Ok(())
     }
 
@@ -268,6 +312,36 @@ mod tests {
         assert_eq!(budget.bytes_held(), 40);
         drop(all);
         assert_eq!(budget.bytes_held(), 0);
+    }
+
+    #[test]
+    fn a_collection_that_grows_is_counted_twice_while_it_is_moved() {
+        let element = size_of::<u64>();
+        let budget = Arc::new(Budget::new(3 * ELEMENTS_AT_FIRST * element, 0));
+        let mut holding = budget.holding();
+        let (mut elements, mut counted) = (Vec::new(), 0);
+        for number in 0..2 * ELEMENTS_AT_FIRST as u64 {
+            holding.grow(&mut elements, &mut counted).unwrap();
+            elements.push(number);
+            assert_eq!(budget.bytes_held(), elements.capacity() * element);
+        }
+        // Eight elements would become sixteen, and both rooms do not fit.
+        assert!(holding.grow(&mut elements, &mut counted).is_err());
+        assert_eq!(elements.capacity(), 2 * ELEMENTS_AT_FIRST);
+    }
+
+    #[test]
+    fn memory_drawn_for_a_move_is_returned_after_it() {
+        let all = Arc::new(QueryMemory::new(usize::MAX));
+        let budget = Arc::new(Budget::new(usize::MAX, 0).within(Arc::clone(&all)));
+        let mut holding = budget.holding();
+        let mut elements = vec![0_u8; 8 * DRAW_BYTES];
+        let mut counted = 0;
+        holding.resize(&mut counted, elements.capacity()).unwrap();
+        holding.grow(&mut elements, &mut counted).unwrap();
+        assert_eq!(all.bytes_drawn(), 16 * DRAW_BYTES);
+        drop((holding, budget));
+        assert_eq!(all.bytes_drawn(), 0);
     }
 
     #[test]

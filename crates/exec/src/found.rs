@@ -106,7 +106,7 @@ pub struct QueryMetrics {
     pub evaluation_time: Duration,
     /// Time altogether.
     pub total_time: Duration,
-    /// The documents read, by partition.
+    /// What was read, by partition.
     pub partitions: Vec<PartitionWork>,
     /// The access path of the partition that was read first.
     pub path: Option<PathKind>,
@@ -121,6 +121,8 @@ pub struct PartitionWork {
     pub documents: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// Values that were read in the index in place of documents.
+    pub terms: u64,
 }
 
 impl QueryMetrics {
@@ -145,6 +147,7 @@ impl QueryMetrics {
             Some(known) => {
                 known.documents += work.documents;
                 known.bytes += work.bytes;
+                known.terms += work.terms;
             }
             None => self.partitions.push(work),
         }
@@ -157,7 +160,16 @@ impl QueryMetrics {
         self.bytes_read += bytes;
         self.read_time += time;
         if documents > 0 {
-            self.add_work(PartitionWork { ordinal: open.part.source.ordinal(), documents, bytes });
+            self.add_work(PartitionWork { ordinal: open.part.source.ordinal(), documents, bytes, terms: 0 });
+        }
+    }
+
+    /// Counts values that were read in the index in place of documents.
+    pub(crate) fn count_terms(&mut self, open: &OpenPart, terms: usize) {
+        let terms = terms as u64;
+        if terms > 0 {
+            let ordinal = open.part.source.ordinal();
+            self.add_work(PartitionWork { ordinal, documents: 0, bytes: 0, terms });
         }
     }
 }

@@ -22,6 +22,8 @@ const TERM: u64 = 7;
 const QUERY_BASE: u64 = 230;
 /// Hundredths for each document that a query reads, in addition to its bytes.
 const QUERY_DOCUMENT: u64 = 3;
+/// Values of an index that a query looks up or reads for one hundredth.
+const QUERY_TERMS: u64 = 4;
 /// Distance of the two published points in KB.
 const SLOPE_KB: u64 = 99;
 
@@ -41,10 +43,13 @@ impl Charge {
         Charge(100 + line(size_bytes, READ_SLOPE))
     }
 
-    /// Price of a page of a query that read `documents` documents of `size_bytes` in total.
-    pub(crate) fn query(documents: u64, size_bytes: u64) -> Charge {
+    /// Price of a page of a query that read `documents` documents of `size_bytes` in total and `terms` values of an
+    /// index.
+    pub(crate) fn query(documents: u64, size_bytes: u64, terms: u64) -> Charge {
         let by_bytes = size_bytes.saturating_mul(READ_SLOPE) / SLOPE_KB / 1024;
-        Charge(QUERY_BASE.saturating_add(documents.saturating_mul(QUERY_DOCUMENT)).saturating_add(by_bytes))
+        let by_index = terms / QUERY_TERMS;
+        let by_documents = documents.saturating_mul(QUERY_DOCUMENT);
+        Charge(QUERY_BASE.saturating_add(by_documents).saturating_add(by_bytes).saturating_add(by_index))
     }
 
     /// Price of creating or deleting one document of `size_bytes` with this number of indexed values.
@@ -112,10 +117,11 @@ mod tests {
 
     #[test]
     fn a_small_query_costs_what_was_seen() {
-        assert_eq!(Charge::query(0, 0).to_string(), "2.30");
-        assert_eq!(Charge::query(1, 1024).to_string(), "2.42");
-        assert!(Charge::query(1000, 1 << 20) > Charge::query(100, 100 << 10));
-        assert!(Charge::query(u64::MAX, u64::MAX) > Charge::NONE);
+        assert_eq!(Charge::query(0, 0, 0).to_string(), "2.30");
+        assert_eq!(Charge::query(0, 0, 16_000).to_string(), "42.30");
+        assert_eq!(Charge::query(1, 1024, 1).to_string(), "2.42");
+        assert!(Charge::query(1000, 1 << 20, 0) > Charge::query(100, 100 << 10, 0));
+        assert!(Charge::query(u64::MAX, u64::MAX, u64::MAX) > Charge::NONE);
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub enum Work {
         documents: u64,
         /// Sum of their encoded sizes.
         bytes: u64,
+        /// Values that were looked up or read in the index.
+        terms: u64,
     },
 }
 
@@ -57,7 +59,7 @@ impl Work {
             Work::Read { bytes } => Charge::read(bytes),
             Work::Create { bytes, terms } | Work::Delete { bytes, terms } => Charge::write(bytes, terms),
             Work::Replace { old_bytes, new_bytes, terms } => Charge::replace(old_bytes, new_bytes, terms),
-            Work::Query { documents, bytes } => Charge::query(documents, bytes),
+            Work::Query { documents, bytes, terms } => Charge::query(documents, bytes, terms),
         }
     }
 }

@@ -237,6 +237,14 @@ impl Container {
         self.map.load().range_of(ordinal).cloned()
     }
 
+    /// The partitions that have the documents of one that was split.
+    pub fn descendants_of(&self, ordinal: PartitionOrdinal) -> Vec<PartitionOrdinal> {
+        let map = self.map.load();
+        let is_descendant =
+            |slot: &&Arc<PartitionSlot>| slot.ancestors.iter().any(|ancestor| ancestor.ordinal == ordinal);
+        map.entries.iter().filter(is_descendant).map(|slot| slot.ordinal).collect()
+    }
+
     /// The session tokens for a client that has addressed a range. If the range was split since, the client may not
     /// know its descendants; it gets one token for the range itself, with its last LSN. Not a later one: clients derive
     /// the tokens of descendants from it, and each descendant must have reached it.

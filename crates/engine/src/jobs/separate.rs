@@ -69,15 +69,16 @@ impl Engine {
             partition => partition?,
         };
         loop {
-            let _step = self.housekeeping_step().await;
-            let step = match partition.separate().await {
+            let step = self.index_memory.steps().slow_step().await;
+            let separation = match partition.separate().await {
                 Err(_) if container.map.has_replaced(&slot) => return Ok(()),
-                step => step?,
+                separation => separation?,
             };
-            if !step.has_more {
-                slot.division.set_needs(step.needs);
+            if !separation.has_more {
+                slot.division.set_needs(separation.needs);
                 return Ok(());
             }
+            step.end().await;
             if self.jobs.is_stopping() {
                 return Ok(());
             }
@@ -107,7 +108,7 @@ impl Engine {
 
     /// Deletes a limited number of rows; returns whether there are more.
     async fn delete_some_of(&self, space: Space, id: PartitionId) -> Result<bool, Fault> {
-        let _step = self.housekeeping_step().await;
+        let step = self.index_memory.steps().slow_step().await;
         let view = self.store().view().await.map_err(read_fault)?;
         let limit = ScanLimit { rows: ROWS_AT_A_TIME, bytes: BYTES_AT_A_TIME };
         let chunk = view.scan_keys(space, keyspace::partition_rows(id), limit).await.map_err(read_fault)?;
@@ -120,6 +121,7 @@ impl Engine {
         chunk.keys.into_iter().for_each(|key| batch.delete(space, key));
         let submitted = self.store().submit(&self.store().lane(), batch, Durability::Buffered).await;
         submitted.map_err(commit_fault)?;
+        step.end().await;
         Ok(chunk.more)
     }
 }

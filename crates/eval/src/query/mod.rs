@@ -145,7 +145,6 @@ fn groups<'a>(
 /// Projected rows before output: sorted, distinct if requested, with offset and limit.
 struct Results<'a> {
     query: &'a Query,
-    holding: Holding,
     rows: Vec<Ordered>,
     /// Counted bytes of it.
     rows_room: usize,
@@ -156,6 +155,8 @@ struct Results<'a> {
     /// Number of rows that suffice; `None` if all rows are needed to know the first.
     enough: Option<usize>,
     wanted: Option<u64>,
+    /// The last field, so that the bytes are returned after the rows were freed.
+    holding: Holding,
 }
 
 impl<'a> Results<'a> {
@@ -211,10 +212,9 @@ impl<'a> Results<'a> {
             weight += crate::weigh(key.as_ref())?;
         }
         self.holding.add(weight)?;
+        self.holding.grow(&mut self.rows, &mut self.rows_room)?;
         let number = row.frame.row.document_number;
         self.rows.push(Ordered { result: Computed::into_value(projected), keys, number, hash });
-        let room = allocated(self.rows.capacity() * size_of::<Ordered>());
-        self.holding.resize(&mut self.rows_room, room)?;
         Ok(if self.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 

@@ -54,7 +54,7 @@ impl Folding<'_> {
                     self.count(Lookup::Present(path.clone()), position, collector).await?
                 }
                 IndexFold::Matching(known) => self.count(known.lookup.clone(), position, collector).await?,
-                IndexFold::Sum(path) => self.sum(path, position, collector).await?,
+                IndexFold::Sum(path) => self.sum(path, position, collector, metrics).await?,
                 IndexFold::Extreme(path, direction) => {
                     self.extreme(path, *direction, position, collector, metrics).await?
                 }
@@ -74,7 +74,13 @@ impl Folding<'_> {
         Ok(true)
     }
 
-    async fn sum(&self, path: &IndexPath, position: usize, collector: &mut Collector) -> Result<bool, Fault> {
+    async fn sum(
+        &self,
+        path: &IndexPath,
+        position: usize,
+        collector: &mut Collector,
+        metrics: &mut QueryMetrics,
+    ) -> Result<bool, Fault> {
         let within = self.counting.within.as_ref();
         let mut walk = self.counting.index.walk(path, Direction::Forward, None, within).await?;
         let mut seen = 0_usize;
@@ -93,6 +99,7 @@ impl Folding<'_> {
                 self.task.yield_now().await?;
             }
         }
+        metrics.count_terms(self.open, seen);
         Ok(true)
     }
 

@@ -78,6 +78,7 @@ impl IndexGrouping<'_> {
             let document = nested(&values.names, value.0);
             self.add(&document, counted.ends, counted.count, collector)?;
         }
+        metrics.count_terms(self.open, seen);
         if left > 0 {
             let ends = if values.needs_ends { self.valueless_ends(values).await? } else { None };
             self.add(&Value::Object(Vec::new()), ends, left, collector)?;

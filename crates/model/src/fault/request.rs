@@ -72,7 +72,8 @@ pub enum RequestFault {
     },
     /// A partition cannot be split as requested.
     #[error(
-        "the partition key range {id} cannot be split there: both parts need documents of different partition keys"
+        "the partition key range {id} cannot be split: both parts need documents, and all documents of a partition key \
+         stay together"
     )]
     Indivisible {
         /// The id of the range.

@@ -7,6 +7,7 @@
 
 mod install;
 mod job_state;
+mod separation;
 
 pub(crate) use self::install::InstallBatch;
 use self::install::manifest;
@@ -18,6 +19,7 @@ use crate::index::merge::{FAN_IN, merge_all};
 use crate::index::piece::{Piece, RunPiece, SegmentPiece};
 use crate::index::rules::Rules;
 use crate::index::run::Run;
+use crate::index::run_merge::MergePace;
 use crate::index::run_numbers::RunNumbers;
 use crate::index::segment::{SEGMENT_DOCUMENTS_MAX, Segment};
 use crate::index::terms::DocumentVersion;
@@ -34,9 +36,6 @@ use tokio::task::JoinError;
 
 /// The writer waits for a running flush when memory holds the documents of more flushes than this.
 const BACKLOG_MAX: usize = 4;
-
-/// Runs of ancestors that are rewritten together.
-const FOREIGN_RUNS_MAX: usize = 8;
 
 /// After a failed job the next one waits for this fraction of a flush.
 const RETRY_PART: usize = 8;
@@ -169,12 +168,6 @@ impl IndexWriter {
     /// The stored manifest, if there is one.
     pub(crate) fn saved_manifest(&self) -> Option<Manifest> {
         self.lsn_saved.map(|lsn| manifest(self, lsn, &self.runs))
-    }
-
-    /// Rewrites runs of ancestors, as soon as no other job is due, until there are none.
-    pub(crate) fn separate(&mut self) {
-        self.separates = true;
-        self.begin_job();
     }
 
     pub(crate) fn rules(&self) -> &Arc<Rules> {
@@ -330,23 +323,20 @@ impl IndexWriter {
 
     fn begin_job(&mut self) {
         if !self.may_begin() {
+            self.hurry_slow_merge();
             return;
         }
         if self.is_flush_due() {
             self.begin_flush();
-        } else if let Some(inputs) = self.due_runs().or_else(|| self.foreign_runs()) {
-            self.job_state = JobState::Busy(run_merge_job(self.environment.clone(), inputs, self.lsn));
+        } else if let Some(inputs) = self.due_runs() {
+            self.begin_run_merge(inputs, MergePace::Prompt);
+        } else if let Some(inputs) = self.foreign_runs() {
+            self.begin_run_merge(inputs, MergePace::Slow { hurries: Arc::default() });
         }
     }
 
-    /// Runs that an ancestor has written, with documents of other partitions.
-    fn foreign_runs(&self) -> Option<Vec<RunPiece>> {
-        self.lsn_saved.filter(|_| self.separates)?;
-        let foreign: Vec<RunPiece> =
-            self.runs.iter().filter(|piece| self.own_run(piece).is_none()).cloned().collect();
-        let live: u64 = foreign.iter().map(|piece| piece.live_count()).sum();
-        let count = if live < u64::from(u32::MAX) { FOREIGN_RUNS_MAX } else { 1 };
-        (!foreign.is_empty()).then(|| foreign.into_iter().take(count).collect())
+    fn begin_run_merge(&mut self, inputs: Vec<RunPiece>, pace: MergePace) {
+        self.job_state = JobState::Busy(run_merge_job(self.environment.clone(), inputs, self.lsn, pace));
     }
 
     /// Starts to flush what is in memory, however little.
@@ -381,7 +371,7 @@ impl IndexWriter {
     pub(crate) fn is_overfull(&self) -> bool {
         let most = self.environment.memory.options().flush_documents.saturating_mul(BACKLOG_MAX);
         let job = self.job_state.job();
-        let is_flushing = job.is_some_and(|job| matches!(job.inputs, Inputs::Flushed(_)));
+        let is_flushing = matches!(job, Some(Job { inputs: Inputs::Flushed(_), .. }));
         job.is_some() && self.documents_in_memory() >= most
             || is_flushing && self.environment.memory.is_tight()
     }

@@ -6,7 +6,7 @@
 use crate::index::index_writer::IndexEnvironment;
 use crate::index::merge::merge_all;
 use crate::index::piece::{RunPiece, SegmentPiece};
-use crate::index::run_merge::merge_runs;
+use crate::index::run_merge::{MergePace, merge_runs};
 use crate::index::run_writer::{NewRun, write_segment};
 use crate::index::segment::{SEGMENT_DOCUMENTS_MAX, Segment};
 use crate::keyspace::{self, INDEX, PartitionId};
@@ -27,6 +27,7 @@ pub(crate) struct Job {
     pub(crate) inputs: Inputs,
     /// All changes up to here are in its result or in pieces that it does not replace.
     pub(crate) lsn: Lsn,
+    pub(crate) pace: MergePace,
     pub(crate) task: JoinHandle<Result<JobOutput, Fault>>,
 }
 
@@ -59,14 +60,14 @@ pub(crate) struct Install {
 pub(crate) fn merge_job(inputs: Vec<SegmentPiece>, lsn: Lsn) -> Job {
     let pieces = inputs.clone();
     let task = tokio::spawn(async move { Ok(JobOutput::Segment(merge_all(pieces).await)) });
-    Job { inputs: Inputs::Merged(inputs), lsn, task }
+    Job { inputs: Inputs::Merged(inputs), lsn, pace: MergePace::Prompt, task }
 }
 
 /// Starts to flush segments to runs.
 pub(crate) fn flush_job(environment: IndexEnvironment, inputs: Vec<SegmentPiece>, lsn: Lsn) -> Job {
     let pieces = inputs.clone();
     let task = tokio::spawn(async move { flush(&environment, &pieces).await.map(JobOutput::Runs) });
-    Job { inputs: Inputs::Flushed(inputs), lsn, task }
+    Job { inputs: Inputs::Flushed(inputs), lsn, pace: MergePace::Prompt, task }
 }
 
 /// Writes segments as runs.
@@ -104,12 +105,17 @@ fn groups(inputs: &[SegmentPiece]) -> Vec<Vec<SegmentPiece>> {
     groups
 }
 
-pub(crate) fn run_merge_job(environment: IndexEnvironment, inputs: Vec<RunPiece>, lsn: Lsn) -> Job {
-    let pieces = inputs.clone();
+pub(crate) fn run_merge_job(
+    environment: IndexEnvironment,
+    inputs: Vec<RunPiece>,
+    lsn: Lsn,
+    pace: MergePace,
+) -> Job {
+    let (pieces, of_merge) = (inputs.clone(), pace.clone());
     let task = tokio::spawn(async move {
-        merge_runs(&environment, pieces).await.map(|merged| JobOutput::Runs(vec![merged]))
+        merge_runs(&environment, pieces, of_merge).await.map(|merged| JobOutput::Runs(vec![merged]))
     });
-    Job { inputs: Inputs::Runs(inputs), lsn, task }
+    Job { inputs: Inputs::Runs(inputs), lsn, pace, task }
 }
 
 /// Deletes the rows of a run that no manifest names any more. Readers that still use it see them in their own view.

@@ -2,6 +2,7 @@
 //!
 //! Reads one block of each input at a time, each time with a new view, so that no view is held open.
 
+use crate::budget::{SlowStep, StepBudget};
 use crate::index::block::TermEntry;
 use crate::index::dead::DeadSet;
 use crate::index::index_writer::IndexEnvironment;
@@ -15,6 +16,16 @@ use crate::index::universe::{NumberPacker, PackedNumbers};
 use crate::storage::damaged;
 use model::Fault;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How fast runs are merged.
+#[derive(Clone, Debug)]
+pub(crate) enum MergePace {
+    /// As fast as possible: the writer needs fewer runs.
+    Prompt,
+    /// Slowly, until this is set: nobody waits for the result.
+    Slow { hurries: Arc<AtomicBool> },
+}
 
 /// Documents between two yields.
 const DOCUMENTS_PER_TURN: usize = 1 << 16;
@@ -32,7 +43,10 @@ struct RunInput {
 pub(crate) async fn merge_runs(
     environment: &IndexEnvironment,
     pieces: Vec<RunPiece>,
+    pace: MergePace,
 ) -> Result<NewRun, Fault> {
+    let mut turn = Turn { budget: environment.memory.steps(), pace, step: None };
+    turn.end().await;
     let Merged { numbers, ranks } = merged_universe(&pieces).await?;
     let bytes = ranks.iter().map(Packed::size_bytes).sum::<usize>() + numbers.size_bytes();
     let _held = HeldBytes::new(&environment.memory, bytes, 0);
@@ -65,10 +79,32 @@ pub(crate) async fn merge_runs(
         writer.term(&key, &found).await?;
         terms += 1;
         if terms % TERMS_PER_TURN == 0 {
-            tokio::task::yield_now().await;
+            turn.end().await;
         }
     }
     writer.finish().await
+}
+
+/// The part of a merge between two yields.
+struct Turn<'a> {
+    budget: &'a StepBudget,
+    pace: MergePace,
+    step: Option<SlowStep<'a>>,
+}
+
+impl Turn<'_> {
+    /// Lets others run, and rests if the merge is slow.
+    async fn end(&mut self) {
+        if let Some(step) = self.step.take() {
+            step.end().await;
+        }
+        match &self.pace {
+            MergePace::Slow { hurries } if !hurries.load(Ordering::Relaxed) => {
+                self.step = Some(self.budget.slow_step().await);
+            }
+            MergePace::Slow { .. } | MergePace::Prompt => tokio::task::yield_now().await,
+        }
+    }
 }
 
 /// The documents of a merged run.

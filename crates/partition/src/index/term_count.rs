@@ -12,7 +12,9 @@ pub(crate) fn term_count(rules: &Rules, document: &Document) -> u32 {
     if !rules.indexes() {
         return 0;
     }
-    let members = document.root().members().filter(|(name, _)| !SYSTEM_PROPERTIES.contains(name));
+    // Every create is counted: the first byte decides for most names.
+    let is_system = |name: &str| name.starts_with('_') && SYSTEM_PROPERTIES.contains(&name);
+    let members = document.root().members().filter(|(name, _)| !is_system(name));
     let scalars: u32 = if rules.indexes_everything() {
         members.map(|(_, value)| scalars(value, JSON_DEPTH_MAX)).sum()
     } else {

@@ -20,7 +20,7 @@ const TALLY_STEP: ScanLimit = ScanLimit { rows: 1024, bytes: 1 << 20 };
 /// Logical partitions whose bytes one writer counts.
 const WEIGHED_MAX: usize = 64;
 /// Log entries of ancestors that one step moves.
-const MOVED_ROWS_MAX: usize = 4096;
+const MOVED_ROWS_MAX: usize = 256;
 /// Rows of the meta space of one partition that are read at a time.
 const META_STEP: ScanLimit = ScanLimit { rows: 1024, bytes: 4 << 20 };
 
@@ -181,6 +181,9 @@ impl Writer {
         }
         if let Some(index_writer) = self.index.index_writer_mut() {
             index_writer.separate();
+        }
+        if has_more {
+            return Ok(Separation { has_more, needs: Vec::new() });
         }
         let view = self.store.view().await.map_err(read_fault)?;
         let manifest = Manifest::load(&view, self.id).await?;

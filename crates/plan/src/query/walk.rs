@@ -61,6 +61,17 @@ impl Expression {
 }
 
 impl Query {
+    /// The number of constants in the filter: values with which documents are compared.
+    pub fn filter_constants(&self) -> u64 {
+        let mut count = 0;
+        let mut left: Vec<&Expression> = self.filter.iter().collect();
+        while let Some(expression) = left.pop() {
+            count += u64::from(matches!(expression, Expression::Constant(_)));
+            left.extend(expression.children());
+        }
+        count
+    }
+
     /// The expressions that see complete rows: the filter and everything after it.
     pub fn expressions_mut(&mut self) -> Vec<&mut Expression> {
         let mut found: Vec<&mut Expression> = self.filter.iter_mut().collect();

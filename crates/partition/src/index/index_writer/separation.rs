@@ -1,0 +1,40 @@
+//! Rewrites the runs that a partition shares with its sibling after a split: slowly, since nobody waits for it.
+
+use super::IndexWriter;
+use crate::index::jobs::Job;
+use crate::index::piece::RunPiece;
+use crate::index::run_merge::MergePace;
+use std::sync::atomic::Ordering;
+
+/// With the documents of this many flushes in memory, a slow merge becomes a prompt one.
+const SLOW_BACKLOG_MAX: usize = 2;
+/// Runs of ancestors that are rewritten together.
+const FOREIGN_RUNS_MAX: usize = 8;
+
+impl IndexWriter {
+    /// Rewrites runs of ancestors, as soon as no other job is due, until there are none.
+    pub(crate) fn separate(&mut self) {
+        self.separates = true;
+        self.begin_job();
+    }
+
+    /// Runs that an ancestor has written, with documents of other partitions.
+    pub(super) fn foreign_runs(&self) -> Option<Vec<RunPiece>> {
+        self.lsn_saved.filter(|_| self.separates)?;
+        let foreign: Vec<RunPiece> =
+            self.runs.iter().filter(|piece| self.own_run(piece).is_none()).cloned().collect();
+        let live: u64 = foreign.iter().map(|piece| piece.live_count()).sum();
+        let count = if live < u64::from(u32::MAX) { FOREIGN_RUNS_MAX } else { 1 };
+        (!foreign.is_empty()).then(|| foreign.into_iter().take(count).collect())
+    }
+
+    /// A slow merge must not hold up a flush that others wait for, or that memory needs.
+    pub(super) fn hurry_slow_merge(&self) {
+        let Some(Job { pace: MergePace::Slow { hurries }, .. }) = self.job_state.job() else { return };
+        let memory = &self.environment.memory;
+        let most = memory.options().flush_documents.saturating_mul(SLOW_BACKLOG_MAX);
+        if self.flush_wanted || memory.is_tight() || self.documents_in_memory() >= most {
+            hurries.store(true, Ordering::Relaxed);
+        }
+    }
+}
