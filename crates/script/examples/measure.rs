@@ -1,6 +1,6 @@
 //! Measures calls of scripts without the rest of the server.
 //!
-//! `cargo build --release -p perihelion-script --bins --example measure && target/release/examples/measure`
+//! `cargo build --release -p perihelion-script --bins --example measure && target/release/examples/measure [ONLY]`
 
 use bytes::Bytes;
 use script::{
@@ -53,9 +53,27 @@ async fn main() {
     ] {
         functions(name, &workers, source).await;
     }
+    show_resident("after these");
+    let greedy = "function () { var a = []; try { while (true) a.push(new Array(1000).fill(1)); } catch (e) { a = 0; } }";
+    run(&workers, &call(greedy)).await;
+    show_resident("after all memory was used");
+}
+
+#[allow(clippy::print_stdout)]
+fn show_resident(when: &str) {
     for (process, resident) in workers_resident() {
-        println!("resident, worker {process}: {resident}");
+        println!("worker {process} {when}: {resident}");
     }
+}
+
+/// Processor time that the worker has used.
+fn processor_time() -> Duration {
+    const TICK: Duration = Duration::from_millis(10);
+    let Some((process, _)) = workers_resident().pop() else { return Duration::ZERO };
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let fields: Vec<&str> = stat.split(' ').collect();
+    let ticks = |index: usize| fields.get(index).and_then(|ticks| ticks.parse::<u32>().ok()).unwrap_or(0);
+    TICK * (ticks(13) + ticks(14))
 }
 
 /// Resident memory of the child processes.
@@ -95,7 +113,11 @@ async fn run(workers: &Workers, call: &Call) {
 #[allow(clippy::print_stdout)]
 async fn sample(name: &str, workers: &Workers, call: &Call, gap: Duration) {
     const CALLS: usize = 3000;
+    if std::env::args().nth(1).is_some_and(|only| !name.contains(&only)) {
+        return;
+    }
     let mut times = Vec::with_capacity(CALLS);
+    let used = processor_time();
     for _ in 0..CALLS {
         if !gap.is_zero() {
             let until = Instant::now() + gap;
@@ -108,7 +130,9 @@ async fn sample(name: &str, workers: &Workers, call: &Call, gap: Duration) {
         times.push(started.elapsed());
     }
     times.sort();
-    println!("{name:26} p50 {:?}  p99 {:?}", times[CALLS / 2], times[CALLS * 99 / 100]);
+    let used = processor_time().saturating_sub(used) / u32::try_from(CALLS).unwrap_or(1);
+    let (p50, p99) = (times[CALLS / 2], times[CALLS * 99 / 100]);
+    println!("{name:26} p50 {p50:?}  p99 {p99:?}  processor time of the worker {used:?}");
 }
 
 #[allow(clippy::print_stdout)]

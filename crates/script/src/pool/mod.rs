@@ -58,7 +58,8 @@ struct Waiting {
 }
 
 impl Workers {
-    /// A pool without workers; the first call starts one. The calls must run on a tokio runtime with I/O and time.
+    /// A pool without workers; the first call starts one. The calls must run on tokio runtimes with I/O and time, which
+    /// live as long as the pool: a worker belongs to the runtime on which it was started.
     pub fn new(program: WorkerProgram, limits: Limits) -> Workers {
         Workers {
             pool: Arc::new(Pool {

@@ -150,6 +150,8 @@ fn spawn(program: &WorkerProgram, memory_bytes: u64) -> std::io::Result<WorkerPr
         .stdin(Stdio::from(input))
         .stdout(Stdio::from(output))
         .stderr(Stdio::null())
+        // A signal from the terminal stops the server, which first lets its scripts end.
+        .process_group(0)
         .kill_on_drop(true)
         .spawn()?;
     Ok(WorkerProcess { child, pipe: UnixStream::from_std(ours)?, received: BytesMut::new(), calls: 0 })

@@ -4,7 +4,7 @@
 //! files, sockets, processes or signals, and no memory becomes executable. Whatever the kernel refuses is reported to
 //! the server, which logs it once, and the worker goes on with the rest.
 
-use rustix::process::{Resource, Rlimit, getpid, nice, setrlimit};
+use rustix::process::{Resource, Rlimit, getpid, setpriority_process, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
@@ -19,7 +19,7 @@ const ADDRESS_SPACE_MARGIN: u64 = 160 << 20;
 /// Processor time beyond the budget of a call after which the kernel ends the worker, in seconds.
 const PROCESSOR_MARGIN_SECONDS: u64 = 2;
 
-/// The lowest priority.
+/// The lowest priority, whatever that of the server is.
 const NICE_MAX: i32 = 19;
 
 /// Confines the process; returns what could not be set up.
@@ -30,7 +30,7 @@ pub(super) fn confine(memory_bytes: u64) -> Vec<String> {
             missing.push(format!("{what}: {error}"));
         }
     };
-    note("priority", nice(NICE_MAX).map(|_| ()).map_err(|error| error.to_string()));
+    note("priority", setpriority_process(None, NICE_MAX).map_err(|error| error.to_string()));
     note("address space", limit_address_space(memory_bytes));
     for (what, resource) in [
         ("core files", Resource::Core),

@@ -103,7 +103,8 @@ fn call(pipe: &mut Pipe, spares: &mut Spares, message: ToWorker) -> Result<Resul
         ToWorker::Run { allowance, call } => {
             limit_processor_time(&allowance);
             let realm = spares.take_script(&call.name, &call.source)?;
-            match procedure::run(realm, allowance, &call, pipe) {
+            match procedure::run(&realm, allowance, &call, pipe) {
+                // Sent before the runtime is torn down, for which nobody has to wait.
                 Ok(finished) => Ok(pipe.send(|out| from_worker::put_finished(out, &finished))),
                 Err(over) => Err(over),
             }

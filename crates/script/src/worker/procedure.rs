@@ -15,7 +15,7 @@ use rquickjs::{Ctx, Object, Persistent, Promise, Value};
 
 /// Executes the call.
 pub(super) fn run(
-    realm: Realm,
+    realm: &Realm,
     allowance: Allowance,
     call: &Call,
     pipe: &mut Pipe,
@@ -25,7 +25,7 @@ pub(super) fn run(
     state.links.replace(call.links.clone());
     state.logs.set(call.logs);
     realm.limit_memory(allowance.memory_bytes);
-    let running = Running { realm: &realm };
+    let running = Running { realm };
     let returned = running.begin(call)?;
     running.run_jobs()?;
     loop {

@@ -3,7 +3,7 @@
 //! Each ends within its budget, by its own limits or by a kill, and the next call works.
 
 use crate::fixture::{Documents, body, call, limits, program};
-use script::{CallFault, Limits, ScriptFault, Workers};
+use script::{CallFault, Clock, Function, FunctionBatch, Limits, ScriptFault, Turn, WorkerProgram, Workers};
 use serde_json::json;
 use std::time::Duration;
 
@@ -105,6 +105,41 @@ async fn memory_is_bounded() {
     }
 }
 
+/// The most memory that the worker with this argument has had resident, in KiB.
+#[cfg(target_os = "linux")]
+fn peak_resident_kib(argument: &str) -> u64 {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten().map(|process| process.path());
+    let is_worker = |path: &std::path::PathBuf| {
+        let line = std::fs::read(path.join("cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|part| part == argument.as_bytes())
+    };
+    let worker = processes.into_iter().find(is_worker).unwrap();
+    let status = std::fs::read_to_string(worker.join("status")).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    peak.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn a_worker_stays_within_its_memory() {
+    let argument = format!("measured-by-{}", std::process::id());
+    let program = WorkerProgram { arguments: vec![argument.clone()], ..program() };
+    let workers = Workers::new(program, Limits { busy_max: 1, ..limits() });
+    run(&workers, "function () {}").await.unwrap();
+    let before = peak_resident_kib(&argument);
+    assert!(before < 15 << 10, "a warm worker has {before} KiB");
+    for source in [
+        "function () { var a = []; try { while (true) a.push(new Array(1000).fill(1)); } catch (e) { a = null; } }",
+        "function () { var a = []; try { while (true) a.push('x'.repeat(1000) + a.length); } catch (e) { a = null; } }",
+        "function () { var a = []; try { while (true) a.push(new Uint8Array(1 << 16).fill(1)); } catch (e) { a = null; } }",
+    ] {
+        assert_eq!(run(&workers, source).await, Ok(()), "{source}");
+        let grown = peak_resident_kib(&argument) - before;
+        let most = script::MEMORY_BYTES_DEFAULT / 1024 * 11 / 10;
+        assert!(grown <= most, "{source}: {grown} KiB");
+    }
+}
+
 #[tokio::test]
 async fn deep_recursion_is_refused() {
     let workers = Workers::new(program(), Limits { busy_max: 1, ..limits() });
@@ -171,6 +206,67 @@ async fn there_is_nothing_of_the_machine() {
     ] {
         let ended = run(&workers, source).await;
         assert!(matches!(ended, Err(ScriptFault::Thrown(_))), "{source}: {ended:?}");
+    }
+}
+
+/// Hostile work in every place where the API, the engine or the worker calls the script.
+#[tokio::test]
+async fn hostile_work_ends_wherever_it_is_called_from() {
+    let workers = hostile_workers();
+    let works = [
+        ("while (true) {}", true),
+        ("Array.prototype.reverse.call({ length: 2 ** 53 - 1 })", true),
+        ("(function deeper() { deeper(); })()", false),
+        ("(function () { var a = []; while (true) a.push(new Array(1000).fill(1)); })()", false),
+    ];
+    let places = [
+        "function () { __.readDocuments(__.getSelfLink(), function () { WORK }); }",
+        "function () { __.readDocument(__.getAltLink() + '/docs/none', function () { WORK }); }",
+        "function () { __.createDocument(__.getSelfLink(), { get id() { WORK } }); }",
+        "function () { __.createDocument(__.getSelfLink(), { id: 'a', toJSON() { WORK } }); }",
+        "function () { __.createDocument(__.getSelfLink(), {}, { get indexAction() { WORK } }); }",
+        "function () { __.createDocument(__.getSelfLink(), { id: 'a' }); __.filter(function () { WORK }); }",
+        "function () { __.createDocument(__.getSelfLink(), { id: 'a' }); __.sortBy(function () { WORK }); }",
+        "function () { __.response.setBody(new Proxy([1], { get() { WORK } })); }",
+        "function () { console.log('%s', { toString() { WORK }, toJSON() { WORK } }); }",
+        "function () { throw { get number() { WORK } }; }",
+        "function () { getContext().abort({ get stack() { WORK } }); }",
+        "async function () { await null; WORK }",
+        "async function () { await { then() { WORK } }; }",
+        "function () { Promise.reject(new Proxy({}, { get() { WORK } })); }",
+        "function () { Object.defineProperty(Object.prototype, 'role', { get() { WORK } }); new Error({ toString() { WORK } }); }",
+        "function () { new Date({ valueOf() { WORK } }); }",
+        "function () { Object.getPrototypeOf(TypeError).prepareStackTrace = function () { WORK }; null.x; }",
+        "function () { `${{ [Symbol.toPrimitive]() { WORK } }}`; }",
+    ];
+    for place in places {
+        for (work, is_endless) in works {
+            let source = place.replace("WORK", &format!("{work};"));
+            let ended = run(&workers, &source).await;
+            assert!(ended.is_err(), "{source}: {ended:?}");
+            let in_time = matches!(ended, Err(ScriptFault::TimeExceeded { .. }));
+            assert!(in_time || !is_endless, "{source}: {ended:?}");
+            still_works(&workers, &source).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn hostile_functions_are_stopped() {
+    let workers = hostile_workers();
+    for source in [
+        "function () { while (true) {} }",
+        "function () { return { toJSON() { while (true) {} } }; }",
+        "function () { return new Proxy([], { get() { while (true) {} } }); }",
+        "function () { return Array.prototype.reverse.call({ length: 2 ** 53 - 1 }); }",
+        "(function () { while (true) {} })()",
+    ] {
+        let function = Function { name: "f".to_owned(), source: source.into() };
+        let mut batch = FunctionBatch::new(vec![function], Clock::Fixed { at_ms: 0 }, 0);
+        batch.push(0, std::iter::empty());
+        let ended = tokio::time::timeout(WATCHDOG, workers.evaluate(&batch, Turn::Own)).await.unwrap();
+        assert!(matches!(ended, Err(ScriptFault::TimeExceeded { .. })), "{source}: {ended:?}");
+        still_works(&workers, source).await;
     }
 }
 
