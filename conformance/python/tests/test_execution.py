@@ -5,11 +5,13 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from azure.cosmos import PartitionKey, documents
+from azure.cosmos import CosmosClient, PartitionKey, documents
 
 from conftest import unique
 from support.blocking import Blocking
 from support.expect import message_of, status_of
+from support.server import EMULATOR_KEY
+from support.server import run as program
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 
@@ -195,3 +197,38 @@ def test_hierarchical_keys(database):
     run(container, "create", item, key=["t", "u"])
     assert container.read_item("1", ["t", "u"])["user"] == "u"
     assert status_of(run, container, "create", {**item, "user": "v"}, key=["t", "u"]) == (400, 400)
+
+
+def test_a_procedure_is_tried_from_the_shell(server, tmp_path):
+    with CosmosClient(server.endpoint("http"), EMULATOR_KEY) as client:
+        database = client.create_database(unique("db"))
+        container = database.create_container("c", PartitionKey(path="/pk"))
+        file = tmp_path / "procedure.js"
+        address = server.endpoint("http").removeprefix("http://").rstrip("/")
+        place = ["--database", database.id, "--container", "c", "--partition-key", '"k"']
+        words = [str(file), *place, "--nosql", address, "--data", server.data]
+
+        def run(source, *more):
+            file.write_text(source)
+            return program("script", "run", *words, *more)
+
+        done = run(text("increment"), "--parameters", '["counter", "k", 5]')
+        assert done.returncode == 0 and "result: 5" in done.stdout and " RU, time: " in done.stdout, done
+        done = run("function () { throw new Error('thrown'); }")
+        assert done.returncode != 0 and "thrown" in done.stderr, done
+        done = run("function () { console.log('a %s', 7); }")
+        assert done.returncode == 0 and "a 7" in done.stdout and "result: nothing" in done.stdout, done
+        assert list(container.scripts.list_stored_procedures()) == []
+        done = run("function () {}", "--parameters", "{}")
+        assert done.returncode != 0 and "JSON array" in done.stderr, done
+        client.delete_database(database.id)
+
+
+def test_a_script_is_checked_from_the_shell(tmp_path):
+    file = tmp_path / "script.js"
+    file.write_text("function () {\n  setTimeout(f, 1);\n}")
+    done = program("script", "check", str(file))
+    assert done.returncode == 0 and ":2: warning:" in done.stdout, done
+    file.write_text("function () {\n  var = 1;\n}")
+    done = program("script", "check", str(file))
+    assert done.returncode == 1 and "script.js:2:" in done.stderr, done

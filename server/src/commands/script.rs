@@ -15,7 +15,7 @@ use script::{Limits, ScriptFault, WorkerProgram, Workers};
 use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 /// The command of a worker process.
 pub(super) const WORKER: &str = "script-worker";
@@ -98,10 +98,8 @@ fn execute(matches: &ArgMatches, environment: impl Fn(&str) -> Option<String>) -
         let bad = |error| Failure::Configuration(format!("--{name} is not JSON: {error}"));
         serde_json::from_str(text_of(matches, name)).map_err(bad)
     };
-    let key = match json("partition-key")? {
-        key @ Json::Array(_) => key,
-        value => json!([value]),
-    };
+    let key = json("partition-key")?;
+    let key = if key.is_array() { key } else { json!([key]) };
     let parameters = json("parameters")?;
     if !parameters.is_array() {
         return Err(Failure::Configuration("--parameters is not a JSON array".to_owned()));
@@ -170,7 +168,7 @@ impl SignedServer<'_> {
         mut headers: Vec<(&str, String)>,
         body: &Json,
     ) -> Result<LocalAnswer, Failure> {
-        headers.extend(nosql::signed_headers(&self.key, verb, path, SystemTime::now()));
+        headers.extend(nosql::signed_headers(&self.key, verb, path, SystemAmbient::new().now_seconds()));
         let segments = path.split('/').map(|name| utf8_percent_encode(name, NON_ALPHANUMERIC).to_string());
         let path = format!("/{}", segments.collect::<Vec<_>>().join("/"));
         let body = if body.is_null() { String::new() } else { body.to_string() };
@@ -213,12 +211,11 @@ fn check(matches: &ArgMatches) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))?;
     // The future may start processes, which needs the runtime.
-    runtime.block_on(async { workers.check(&source).await }).map_err(|fault| match fault {
-        ScriptFault::Syntax(fault) => {
-            Failure::Failed(format!("{file}:{}:{}: {}", fault.line, fault.column, fault.message))
-        }
-        fault => Failure::Failed(format!("{file}: {fault}")),
-    })?;
+    let checked = runtime.block_on(async { workers.check(&source).await });
+    if let Err(ScriptFault::Syntax(fault)) = &checked {
+        return Err(Failure::Failed(format!("{file}:{}:{}: {}", fault.line, fault.column, fault.message)));
+    }
+    checked.map_err(|fault| Failure::Failed(format!("{file}: {fault}")))?;
     for (line, name) in absent_names(&source) {
         println!("{file}:{line}: warning: scripts have no \"{name}\"");
     }

@@ -45,9 +45,9 @@ pub(crate) enum NosqlFault {
     /// A query that cannot be answered as sent.
     #[error(transparent)]
     Query(#[from] NosqlQueryFault),
-    /// A script that did not end normally.
+    /// A script that did not end normally; boxed, because every result would be as large.
     #[error(transparent)]
-    Script(#[from] ScriptFault),
+    Script(Box<ScriptFault>),
     /// A request that only the service refuses.
     #[error(transparent)]
     Strict(#[from] StrictFault),
@@ -56,7 +56,7 @@ pub(crate) enum NosqlFault {
 impl From<ScriptRefusal> for NosqlFault {
     fn from(refusal: ScriptRefusal) -> NosqlFault {
         match refusal {
-            ScriptRefusal::Script(fault) => NosqlFault::Script(fault),
+            ScriptRefusal::Script(fault) => NosqlFault::Script(Box::new(fault)),
             ScriptRefusal::Fault(fault) => NosqlFault::Core(fault),
             ScriptRefusal::NotExecuted => {
                 let feature = "the execution of scripts, which the operator has switched off,".to_owned();

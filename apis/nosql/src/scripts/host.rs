@@ -9,7 +9,7 @@ use crate::wire::{continuation, json};
 use bytes::Bytes;
 use engine::script::{self, DocumentLink, Host, Operation, PageOptions, Replies, Reply};
 use engine::{Container, FeedRequest, QueryRequest, QueryRow, Transaction};
-use model::{Fault, LimitFault, MissingFault, RequestFault, Rid};
+use model::{ConflictFault, Fault, LimitFault, MissingFault, RequestFault, Rid};
 use plan::{Condition, DocumentOperation, Mutation, Outcome, Rename, StoredDocument, Target};
 use std::sync::Arc;
 
@@ -154,38 +154,46 @@ impl Host for ScriptHost<'_> {
 
 /// What a script learns of a refused operation; `Err` if the script cannot go on.
 fn refusal(fault: NosqlFault) -> Result<script::Refusal, Fault> {
-    match fault {
-        NosqlFault::Core(
-            fault @ (Fault::Storage(_)
+    if let NosqlFault::Core(fault) = &fault
+        && ends_script(fault)
+    {
+        return Err(fault.clone());
+    }
+    let (status, ..) = faults::wire(&fault);
+    let mut message = br#"{"Errors":["#.to_vec();
+    json::push_string(&script_text(&fault), &mut message);
+    message.extend_from_slice(b"]}");
+    let message = String::from_utf8_lossy(&message).into_owned();
+    Ok(script::Refusal { number: status.as_u16(), message })
+}
+
+/// Whether the reason is not the operation, but the state of the server or of the transaction.
+fn ends_script(fault: &Fault) -> bool {
+    matches!(
+        fault,
+        Fault::Storage(_)
             | Fault::Internal(_)
+            | Fault::Conflict(ConflictFault::ConcurrentChange | ConflictFault::Locked { .. })
             | Fault::Limit(
                 LimitFault::TransactionTime { .. }
-                | LimitFault::Overloaded { .. }
-                | LimitFault::Stopping { .. },
-            )),
-        ) => Err(fault),
-        fault => {
-            let (status, ..) = faults::wire(&fault);
-            let mut message = br#"{"Errors":["#.to_vec();
-            json::push_string(&script_text(&fault), &mut message);
-            message.extend_from_slice(b"]}");
-            let message = String::from_utf8_lossy(&message).into_owned();
-            Ok(script::Refusal { number: status.as_u16(), message })
-        }
-    }
+                    | LimitFault::Overloaded { .. }
+                    | LimitFault::Stopping { .. }
+            )
+    )
 }
 
 /// The text of a fault, as the service has it for operations of scripts.
 fn script_text(fault: &NosqlFault) -> String {
-    match fault {
-        NosqlFault::Core(Fault::Missing(MissingFault::Resource)) => "Resource Not Found".to_owned(),
-        NosqlFault::Core(Fault::Request(RequestFault::OutsideTransaction { .. })) => {
-            "Requests originating from scripts cannot reference partition keys other than the one for which client \
-             request was submitted."
-                .to_owned()
-        }
-        fault => faults::text(fault),
+    let NosqlFault::Core(core) = fault else { return faults::text(fault) };
+    if matches!(core, Fault::Missing(MissingFault::Resource)) {
+        return "Resource Not Found".to_owned();
     }
+    if matches!(core, Fault::Request(RequestFault::OutsideTransaction { .. })) {
+        let text = "Requests originating from scripts cannot reference partition keys other than the one for which \
+                    client request was submitted.";
+        return text.to_owned();
+    }
+    faults::text(fault)
 }
 
 fn required(etag: Option<String>) -> Condition {
