@@ -38,6 +38,7 @@ const KEY: &[u8] = b"key of the measurement";
 struct Clock;
 
 impl Ambient for Clock {
+    #[allow(clippy::disallowed_methods)] // the clock of a program
     fn now_ms(&self) -> u64 {
         u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
     }
