@@ -81,7 +81,7 @@ impl Writer {
         // A draft is evaluated as of its own time, which gave the same result.
         let began = match &execution.basis {
             None => now,
-            Some(basis) => match self.may_have_changed(&execution.transaction.key, basis, now).await {
+            Some(basis) => match self.may_have_changed(&execution.transaction.key, basis).await {
                 Ok(false) => basis.begun,
                 Ok(true) => {
                     let _ = execution.reply.send(Err(Unexecuted::Changed));

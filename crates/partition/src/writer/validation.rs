@@ -18,14 +18,8 @@ const EXPIRY_STEP: ScanLimit = ScanLimit { rows: 1024, bytes: 1 << 20 };
 const EXPIRY_STEPS_MAX: usize = 16;
 
 impl Writer {
-    /// Whether the logical partition may have changed since the state of `basis`, or evaluates differently at the time
-    /// `now`.
-    pub(super) async fn may_have_changed(
-        &mut self,
-        key: &LogicalKey,
-        basis: &Basis,
-        now: Ticks,
-    ) -> Result<bool, Fault> {
+    /// Whether the logical partition may have changed since the state of `basis`, or evaluates differently now.
+    pub(super) async fn may_have_changed(&mut self, key: &LogicalKey, basis: &Basis) -> Result<bool, Fault> {
         #[cfg(feature = "planted-faults")]
         if crate::planted::is_planted(crate::planted::PlantedFault::DraftsAreNotValidated) {
             return Ok(false);
@@ -43,6 +37,8 @@ impl Writer {
             (None, Some(last_writes)) => last_writes.may_have_changed(&prefix, basis.lsn),
             (None, None) => basis.lsn != self.state.head.lsn,
         };
+        // Not the time of the batch, which may be older than the draft.
+        let now = self.clock.now_ticks();
         if is_written || now.seconds() < basis.begun.seconds() {
             return Ok(true);
         }
