@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub enum PartSource {
     /// A partition, in the latest state when the part is first read for a page.
     Live(Arc<PhysicalPartition>),
-    /// One state of a partition, for all pages.
+    /// One state of a partition, for all pages, at one time.
     Fixed(Arc<PartitionView>),
 }
 
@@ -50,6 +50,14 @@ impl PartSource {
         match self {
             PartSource::Live(partition) => partition.view().await,
             PartSource::Fixed(view) => Ok(PartitionView::clone(view)),
+        }
+    }
+
+    /// The state to read. `now_seconds` decides what has expired in the latest one; one state has its own time.
+    pub(crate) async fn view_at(&self, now_seconds: u64) -> Result<PartitionView, Fault> {
+        match self {
+            PartSource::Live(_) => Ok(self.view().await?.at_seconds(now_seconds)),
+            PartSource::Fixed(_) => self.view().await,
         }
     }
 }

@@ -277,7 +277,7 @@ impl Task {
 
     /// The latest state of a part, at the time of the page.
     pub(crate) async fn open(&self, part: Part) -> Result<Arc<OpenPart>, Fault> {
-        let view = part.source.view().await?.at_seconds(self.now_seconds);
+        let view = part.source.view_at(self.now_seconds).await?;
         let view = if self.asks_indexes { view } else { view.without_index() };
         let (meter, filter) = (Arc::clone(&self.meter), Arc::clone(&self.filter));
         let (is_explained, statistics) = (false, OnceCell::new());

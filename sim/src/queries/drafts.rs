@@ -22,8 +22,8 @@ use model::{
 use partition::index::{IndexMemory, IndexOptions};
 use partition::keyspace::{self, PartitionId, SPACES};
 use partition::{
-    ContainerShape, CurrentShape, PartitionEnvironment, PartitionMetrics, PartitionSpec, PhysicalPartition,
-    RecordCache, new_partition_rows,
+    ContainerShape, CurrentShape, PartitionEnvironment, PartitionMetrics, PartitionSpec, PartitionView,
+    PhysicalPartition, RecordCache, new_partition_rows,
 };
 use plan::{
     Condition, DocumentOperation, Item, LogicalKey, Mutation, Outcome, Rename, Returned, StoredDocument,
@@ -247,7 +247,14 @@ impl Clients {
         let query = Arc::new(lowered(sql).ok_or_else(|| format!("not a query: {sql}"))?);
         let program = Program::new(query, &self.computed, SYSTEM).map_err(|fault| fault.to_string())?;
         let program = Arc::new(program);
-        let part = self.part(reach, source.clone())?;
+        let source = match source {
+            PartSource::Live(_) => source.clone(),
+            PartSource::Fixed(view) => {
+                let view = PartitionView::clone(view).at_seconds(clock.now_seconds());
+                PartSource::Fixed(Arc::new(view))
+            }
+        };
+        let part = self.part(reach, source)?;
         let (mut rows, mut resume) = (Vec::new(), None);
         for _ in 0..PAGES_MAX {
             let request = PageRequest {

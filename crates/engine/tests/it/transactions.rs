@@ -7,7 +7,7 @@ use engine::{
     TransactionPass,
 };
 use kv::{CommitMode, Store};
-use model::{AccessFault, Charge, ConflictFault, Fault, LimitFault, MissingFault, RequestFault};
+use model::{AccessFault, Charge, ConflictFault, DefaultTtl, Fault, LimitFault, MissingFault, RequestFault};
 use partition::keyspace::SPACES;
 use plan::{Condition, DocumentOperation, Mutation, Outcome, StoredDocument, Target};
 use std::sync::Arc;
@@ -108,7 +108,7 @@ async fn own_writes_are_read_queried_and_listed() {
     let mut request = FeedRequest { items_max: 1, continuation: None, session: Vec::new() };
     for _ in 0..10 {
         let page = transaction.feed(&request).await.unwrap();
-        listed.extend(page.documents.iter().map(|stored| number(stored)));
+        listed.extend(page.documents.iter().map(number));
         request.continuation = page.continuation.map(|next| next.text);
         if request.continuation.is_none() {
             break;
@@ -147,6 +147,28 @@ async fn a_transaction_that_is_dropped_or_fails_leaves_nothing() {
     }
     let after = harness.create(&container, r#"{"id":"5","pk":"a"}"#).await.unwrap();
     assert_eq!(after.lsn, before.lsn.next());
+}
+
+/// Reads, queries and lists agree on what has expired, also while the time of the partition stands still.
+#[tokio::test]
+async fn a_transaction_has_one_time() {
+    let harness = Harness::new().await;
+    let container = harness.container(|draft| draft.default_ttl = DefaultTtl::OnDemand, 400).await;
+    harness.create(&container, r#"{"id":"1","pk":"a","n":1,"ttl":2}"#).await.unwrap();
+    harness.create(&container, r#"{"id":"2","pk":"a","n":2,"ttl":9}"#).await.unwrap();
+    harness.ambient.advance_seconds(3);
+    assert!(harness.read(&container, r#"["a"]"#, "1").await.is_err());
+    harness.ambient.set_back_seconds(3);
+    let mut transaction = harness.engine.begin(&pass(&harness, &container), &options()).await.unwrap();
+    let sql = "SELECT VALUE c.n FROM c";
+    let list = FeedRequest { items_max: 10, continuation: None, session: Vec::new() };
+    assert!(transaction.execute(read("1")).await.is_err());
+    assert_eq!(rows(&mut transaction, sql, 10).await, ["2"]);
+    assert_eq!(transaction.feed(&list).await.unwrap().documents.len(), 1);
+    harness.ambient.advance_seconds(20);
+    seen(&mut transaction, "2").await;
+    assert_eq!(rows(&mut transaction, sql, 10).await, ["2"]);
+    assert_eq!(transaction.feed(&list).await.unwrap().documents.len(), 1);
 }
 
 /// Every change of a transaction is in one page of the change feed, at one LSN.
