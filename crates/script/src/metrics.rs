@@ -20,8 +20,11 @@ pub(crate) struct PoolMetrics {
 
 impl Default for PoolMetrics {
     fn default() -> PoolMetrics {
+        let calls: Family<[(&'static str, &'static str); 1], Counter> = Family::default();
+        // Shown before the first call.
+        drop(calls.get_or_create(&[("result", name::<(), ()>(&Ok(())))]));
         PoolMetrics {
-            calls: Family::default(),
+            calls,
             // From 50 µs, four-fold, to 13 s.
             duration: Histogram::new(exponential_buckets(50e-6, 4.0, 10)),
             waiting: Gauge::default(),
