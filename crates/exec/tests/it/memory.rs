@@ -15,6 +15,9 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 const BYTES_MAX: [usize; 3] = [12 << 20, 16 << 20, 21 << 20];
 /// Allowed deviation of the accounted from the actual memory, in percent of the actual memory.
 const PERCENT_MAX: u64 = 20;
+/// The rows of a subquery are one allocation. To grow, it needs its old and its doubled room at the same time, and is
+/// refused before it has them: the memory that was taken is then as little as a third of the limit.
+const PERCENT_OF_ROWS_MAX: u64 = 200 + PERCENT_MAX;
 
 thread_local! {
     static PEAK: Cell<u64> = const { Cell::new(0) };
@@ -65,7 +68,8 @@ async fn what_a_query_counts_is_what_it_takes() {
             counted.push(bytes_max as u64 * 100 / taken);
         }
         let least = counted.iter().min().copied().unwrap_or(0);
-        if least.abs_diff(100) > PERCENT_MAX {
+        let above_max = if text.contains("ARRAY(") { PERCENT_OF_ROWS_MAX } else { PERCENT_MAX };
+        if least < 100 - PERCENT_MAX || least > 100 + above_max {
             wrong.push(format!("{counted:?} % counted: {text}"));
         }
     }
