@@ -238,6 +238,11 @@ impl Transaction {
         self.spent.charge
     }
 
+    /// Whether half of what a transaction may write is written.
+    pub fn is_half_full(&self) -> bool {
+        self.draft.is_half_full()
+    }
+
     /// How much of its time is left.
     pub fn time_left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())

@@ -161,6 +161,11 @@ impl Draft {
         self.bytes
     }
 
+    /// Whether half of what a transaction may write is written: who can continue in another transaction should.
+    pub fn is_half_full(&self) -> bool {
+        self.bytes >= TRANSACTION_BYTES_MAX / 2 || self.changes.len() >= TRANSACTION_DOCUMENTS_MAX / 2
+    }
+
     /// The LSN of the committed state on which the draft is based.
     pub fn lsn(&self) -> Lsn {
         self.base.lsn

@@ -41,4 +41,4 @@ pub use limits::{
 pub use operation::{
     ContainerSize, DocumentLink, IndexAction, Operation, Outcome, PageOptions, Refusal, Replies, Reply,
 };
-pub use pool::{WorkerProgram, Workers};
+pub use pool::{ScriptTurn, WorkerProgram, Workers};

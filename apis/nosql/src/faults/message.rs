@@ -119,7 +119,7 @@ fn request(fault: &RequestFault) -> String {
         RequestFault::PartitionKeyRequired => {
             "PartitionKey value must be supplied for this operation.".to_owned()
         }
-        RequestFault::PartitionKeyMismatch => {
+        RequestFault::PartitionKeyMismatch | RequestFault::OutsideTransaction { .. } => {
             format!(
                 "PartitionKey extracted from document doesn't match the one specified in the header. \
                  {LEARN_MORE_KEY}"
@@ -157,7 +157,6 @@ fn request(fault: &RequestFault) -> String {
         | RequestFault::BadPartitionKeyValue { .. }
         | RequestFault::PartitionKeyTooLong { .. }
         | RequestFault::Indivisible { .. }
-        | RequestFault::OutsideTransaction { .. }
         | RequestFault::ImmutableProperty { .. }
         | RequestFault::BadPatch { .. } => fault.to_string(),
         RequestFault::BadContinuation(reason) => format!("Invalid Continuation Token: {reason}"),

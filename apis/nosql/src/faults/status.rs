@@ -113,7 +113,9 @@ fn core(fault: &Fault) -> (StatusCode, u32) {
 /// One of the substatuses makes a client read the container again and retry.
 fn request_substatus(fault: &RequestFault) -> u32 {
     match fault {
-        RequestFault::PartitionKeyMismatch | RequestFault::PartitionKeyLength { .. } => 1001,
+        RequestFault::PartitionKeyMismatch
+        | RequestFault::PartitionKeyLength { .. }
+        | RequestFault::OutsideTransaction { .. } => 1001,
         RequestFault::BadProperty { .. }
         | RequestFault::BadName { .. }
         | RequestFault::BadDefinition { .. }
@@ -122,7 +124,6 @@ fn request_substatus(fault: &RequestFault) -> u32 {
         | RequestFault::BadPartitionKeyValue { .. }
         | RequestFault::PartitionKeyTooLong { .. }
         | RequestFault::Indivisible { .. }
-        | RequestFault::OutsideTransaction { .. }
         | RequestFault::PartitionKeyRequired
         | RequestFault::ImmutableProperty { .. }
         | RequestFault::BadPatch { .. }

@@ -4,12 +4,12 @@ use super::Call;
 use super::document::required_key;
 use crate::faults::{NosqlFault, Refusal, WireFault};
 use crate::route::ScriptPath;
-use crate::scripts::{self, ScriptHost, refuse_triggers};
+use crate::scripts::{self, ScriptHost, SpentCharge, refuse_triggers};
 use crate::wire::reply::Reply;
 use crate::wire::{headers, names};
 use bytes::Bytes;
-use engine::Action;
 use engine::script::Role;
+use engine::{Action, Transaction};
 use http::StatusCode;
 use model::limits::PROCEDURE_BYTES_MAX;
 use model::{Charge, LimitFault};
@@ -25,17 +25,21 @@ pub(super) async fn perform(call: &Call<'_>, path: ScriptPath<'_>) -> Result<Rep
     let parameters = parameters(&call.body)?;
     let logs = headers::flag(call.headers(), &names::ENABLE_SCRIPT_LOGGING)?;
     let options = scripts::transaction_options(call, 1, headers::session(call.headers())?);
-    let pass = pass.transaction(key);
-    let run = |mut transaction| {
+    let pass = pass.transaction(key)?;
+    let turn = &call.engine.script_turn().await.map_err(NosqlFault::from)?;
+    let spent = &SpentCharge::default();
+    let run = |mut transaction: Transaction| {
         let role = Role::Procedure { parameters: parameters.clone() };
         let script = scripts::script_call(call, &container, &procedure, role, logs);
         async move {
             let mut host = ScriptHost::new(&mut transaction, call.texts);
-            let run = call.engine.run_script(&script, &mut host).await;
+            let run = call.engine.run_script(turn, &script, &mut host).await;
+            spent.set(transaction.charge());
             (transaction, run.map_err(NosqlFault::from))
         }
     };
-    let (finished, receipt) = call.engine.transact(&pass, &options, run).await?;
+    let transacted = call.engine.transact(&pass, &options, run).await;
+    let (finished, receipt) = transacted.map_err(|fault| spent.refusal(fault))?;
     let charge = receipt.charge.max(Charge::MINIMUM);
     let mut reply = match finished.body {
         Some(body) => Reply::json(StatusCode::OK, charge, body.to_vec()),

@@ -3,11 +3,11 @@
 use super::Call;
 use super::document::{item, written};
 use crate::faults::{NosqlFault, Refusal};
-use crate::scripts::{self, ScriptHost, Triggers, document_json};
+use crate::scripts::{self, ScriptHost, SpentCharge, Triggers, document_json};
 use crate::wire::reply::Reply;
 use crate::wire::{headers, names};
 use bytes::Bytes;
-use engine::script::Role;
+use engine::script::{Role, ScriptTurn};
 use engine::{Container, DocumentReceipt, Script, ScriptRefusal, Transaction, WritePass};
 use model::Charge;
 use plan::{DocumentOperation, Item, Mutation, Outcome};
@@ -22,16 +22,19 @@ pub(super) async fn perform(
     let logs = headers::flag(call.headers(), &names::ENABLE_SCRIPT_LOGGING)?;
     let (pass, operation) = pass.transaction();
     let options = scripts::transaction_options(call, triggers.count(), Vec::new());
-    let write = TriggeredWrite { call, container, triggers, logs };
-    let write = &write;
-    let run = |mut transaction| {
+    let turn = call.engine.script_turn().await.map_err(NosqlFault::from)?;
+    let write = TriggeredWrite { call, container, triggers, logs, turn };
+    let (write, spent) = (&write, &SpentCharge::default());
+    let run = |mut transaction: Transaction| {
         let operation = operation.clone();
         async move {
             let run = write.run(&mut transaction, operation).await;
+            spent.set(transaction.charge());
             (transaction, run)
         }
     };
-    let ((mut outcome, log), receipt) = call.engine.transact(&pass, &options, run).await?;
+    let transacted = call.engine.transact(&pass, &options, run).await;
+    let ((mut outcome, log), receipt) = transacted.map_err(|fault: NosqlFault| spent.refusal(fault))?;
     if let (Outcome::Created(stored) | Outcome::Replaced(stored), Some(lsn)) = (&mut outcome, receipt.lsn) {
         stored.lsn = lsn;
     }
@@ -49,6 +52,7 @@ struct TriggeredWrite<'a> {
     container: &'a Container,
     triggers: Triggers,
     logs: bool,
+    turn: ScriptTurn<'a>,
 }
 
 impl TriggeredWrite<'_> {
@@ -91,7 +95,8 @@ impl TriggeredWrite<'_> {
         role: Role,
     ) -> Result<engine::script::Finished, ScriptRefusal> {
         let script = scripts::script_call(self.call, self.container, script, role, self.logs);
-        self.call.engine.run_script(&script, &mut ScriptHost::new(transaction, self.call.texts)).await
+        let host = &mut ScriptHost::new(transaction, self.call.texts);
+        self.call.engine.run_script(&self.turn, &script, host).await
     }
 }
 

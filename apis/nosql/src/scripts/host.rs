@@ -148,7 +148,8 @@ impl Host for ScriptHost<'_> {
                 Err(fault) => Reply::Refused(refusal(fault)?),
             });
         }
-        Ok(Replies { replies, is_budget_low: false })
+        // What is queued already still fits.
+        Ok(Replies { replies, is_budget_low: self.transaction.is_half_full() })
     }
 }
 

@@ -9,14 +9,15 @@ mod triggers;
 pub(crate) use host::{ScriptHost, document_json};
 pub(crate) use triggers::{Triggers, named_triggers, refuse_triggers};
 
-use crate::faults::NosqlFault;
+use crate::faults::{NosqlFault, Refusal};
 use crate::operations::Call;
 use crate::wire::links::{self, ContainerLinks};
 use crate::wire::reply::Reply;
 use crate::wire::{names, percent};
 use engine::script::{self, Links, Quota, Role};
 use engine::{Container, LockWhen, Script, TransactionOptions};
-use model::{ScriptDefinition, SessionToken};
+use model::{Charge, ScriptDefinition, SessionToken};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Time of a transaction beyond that of its scripts, for beginning and committing it.
@@ -24,6 +25,23 @@ const TRANSACTION_TIME_EXTRA: Duration = Duration::from_secs(5);
 
 /// Most bytes of a log in an answer, encoded: clients limit their headers.
 const LOG_BYTES_MAX: usize = 4 * 1024;
+
+/// The charge of a transaction that may fail: the answer to a refused request has it too.
+#[derive(Debug, Default)]
+pub(crate) struct SpentCharge(AtomicU64);
+
+impl SpentCharge {
+    pub(crate) fn set(&self, charge: Charge) {
+        self.0.store(charge.hundredths(), Ordering::Relaxed);
+    }
+
+    /// The refusal with at least this charge.
+    pub(crate) fn refusal(&self, fault: NosqlFault) -> Refusal {
+        let refusal = Refusal::from(fault);
+        let spent = Charge::from_hundredths(self.0.load(Ordering::Relaxed));
+        Refusal { charge: refusal.charge.max(spent), ..refusal }
+    }
+}
 
 /// Adds what scripts have logged, as far as it fits.
 pub(crate) fn add_log(reply: &mut Reply, log: &str) {

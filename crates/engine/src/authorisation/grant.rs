@@ -171,7 +171,7 @@ impl Grant {
     }
 
     /// Whether all items of `key` are covered; an unknown key is not.
-    fn includes(&self, key: Option<&PartitionKey>) -> bool {
+    pub(super) fn includes(&self, key: Option<&PartitionKey>) -> bool {
         match (&self.key, key) {
             (None, _) => true,
             (Some(granted), Some(key)) => granted.includes(key),

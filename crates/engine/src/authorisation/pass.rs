@@ -3,11 +3,11 @@
 //! Only [`Access`](super::Access) makes them, after the check. A pass contains what it was given for, and the engine
 //! works on that: a call that takes a pass takes no additional address. Passes borrow, so they need no allocation.
 
-use super::{Action, Principal, Reach, Resource};
+use super::{Action, Principal, Reach, Resource, Rights};
 use crate::catalog::{Container, Database, Entry, NamedScript, Permission};
 use crate::documents::{DocumentAddress, Keyed};
 use crate::feed::Scope;
-use model::{MissingFault, PartitionKey, Priority, Rid, ScriptKind};
+use model::{AccessFault, MissingFault, PartitionKey, Priority, Rid, ScriptKind};
 use plan::DocumentOperation;
 
 /// A resource of the catalog for which passes are given. The type of a pass determines which calls accept it.
@@ -194,10 +194,17 @@ pub struct ExecutePass<'a> {
 
 impl<'a> ExecutePass<'a> {
     /// Permission for the operations of the procedure in one logical partition. A caller who may execute it needs no
-    /// rights to the documents.
-    pub fn transaction(&self, key: PartitionKey) -> TransactionPass<'a> {
+    /// rights to the documents, but a permission for one partition key is for the procedure on that key only.
+    pub fn transaction(&self, key: PartitionKey) -> Result<TransactionPass<'a>, AccessFault> {
         let (container, principal) = (self.script.container, self.principal);
-        TransactionPass { container, key, principal, rights: TransactionRights::LogicalPartition }
+        match &principal.rights {
+            Rights::Permission(permission) if !permission.definition().includes(Some(&key)) => {
+                Err(AccessFault::NotPermitted { needed: Action::ExecuteProcedure.describe() })
+            }
+            Rights::Permission(_) | Rights::Account | Rights::AccountRead | Rights::Roles(_) => {
+                Ok(TransactionPass { container, key, principal, rights: TransactionRights::LogicalPartition })
+            }
+        }
     }
 }
 

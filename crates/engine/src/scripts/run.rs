@@ -4,7 +4,7 @@ use super::worker_fault;
 use crate::catalog::{Container, Script};
 use crate::engine::Engine;
 use model::{Fault, ScriptKind};
-use script::{Call, CallFault, Clock, Finished, Host, ScriptFault};
+use script::{Call, CallFault, Clock, Finished, Host, ScriptFault, ScriptTurn};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,15 +57,23 @@ impl Engine {
         (Clock::Running { start_ms: self.ambient.now_ms() }, u64::from_le_bytes(seed))
     }
 
+    /// Waits until a script may run. It is called before the transaction of the script begins: a state that waits in a
+    /// queue is outdated when its script runs, and a lock would make others wait for that queue.
+    pub async fn script_turn(&self) -> Result<ScriptTurn<'_>, ScriptRefusal> {
+        let Some(workers) = self.workers() else { return Err(ScriptRefusal::NotExecuted) };
+        workers.turn().await.map_err(ScriptRefusal::of)
+    }
+
     /// Runs a procedure or trigger, whose operations `host` executes. The transaction of the host is to be rolled back
     /// unless it ends normally.
     pub async fn run_script<H: Host<Fault = Fault>>(
         &self,
+        turn: &ScriptTurn<'_>,
         call: &Call,
         host: &mut H,
     ) -> Result<Finished, ScriptRefusal> {
         let Some(workers) = self.workers() else { return Err(ScriptRefusal::NotExecuted) };
-        workers.run(call, host).await.map_err(|fault| match fault {
+        workers.run_in(turn, call, host).await.map_err(|fault| match fault {
             CallFault::Script(fault) => ScriptRefusal::of(fault),
             CallFault::Host(fault) => ScriptRefusal::Fault(fault),
         })

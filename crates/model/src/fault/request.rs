@@ -94,7 +94,7 @@ pub enum RequestFault {
     #[error("the partition key of the document is not the one that the request names")]
     PartitionKeyMismatch,
     /// An operation of a transaction names another logical partition than the transaction.
-    #[error("the transaction uses the partition key {own:?}, the operation {given:?}")]
+    #[error("the operation names another partition key than its transaction")]
     OutsideTransaction {
         /// The key of the transaction.
         own: PartitionKey,

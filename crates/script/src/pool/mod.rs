@@ -42,6 +42,13 @@ struct Pool {
     metrics: PoolMetrics,
 }
 
+/// The permission to keep a worker busy, until it is dropped.
+#[derive(Debug)]
+#[must_use]
+pub struct ScriptTurn<'a> {
+    _permit: SemaphorePermit<'a>,
+}
+
 /// Workers without a call.
 #[derive(Debug, Default)]
 struct Idle {
@@ -77,10 +84,26 @@ impl Workers {
     /// Executes a stored procedure or trigger. After a fault, whatever it is, the operations that `host` has executed
     /// are to be rolled back.
     pub async fn run<H: Host>(&self, call: &Call, host: &mut H) -> Result<Finished, CallFault<H::Fault>> {
+        let turn = self.turn().await?;
+        self.run_in(&turn, call, host).await
+    }
+
+    /// Waits until a worker may be kept busy. A caller that holds locks or a state while its script runs takes its turn
+    /// first.
+    pub async fn turn(&self) -> Result<ScriptTurn<'_>, ScriptFault> {
+        Ok(ScriptTurn { _permit: self.pool.turn().await? })
+    }
+
+    /// The same as [`Workers::run`] in a turn that the caller has; one script at a time.
+    pub async fn run_in<H: Host>(
+        &self,
+        _turn: &ScriptTurn<'_>,
+        call: &Call,
+        host: &mut H,
+    ) -> Result<Finished, CallFault<H::Fault>> {
         self.recorded(async {
             check_size(&call.source)?;
             let frame = Frame::new(|out| to_worker::put_run(out, self.allowance(), call))?;
-            let _turn = self.pool.turn().await?;
             match self.call(&frame, host).await? {
                 Ended::Finished(finished) => Ok(finished),
                 Ended::Evaluated(_) | Ended::Checked => Err(wrong_answer().into()),
