@@ -13,7 +13,19 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer, fmt};
 
 /// Crates that follow the rule.
-const OUR_CRATES: [&str; 8] = ["perihelion", "nosql", "engine", "partition", "kv", "plan", "model", "value"];
+const OUR_CRATES: [&str; 11] = [
+    "perihelion",
+    "nosql",
+    "control",
+    "engine",
+    "exec",
+    "partition",
+    "script",
+    "kv",
+    "plan",
+    "model",
+    "value",
+];
 
 /// Starts logging for the whole process.
 pub(crate) fn start(settings: &Settings) -> Result<(), Failure> {

@@ -287,3 +287,53 @@ async fn counters_of_concurrent_procedures_are_not_lost() {
     counts.sort_unstable();
     assert_eq!(counts, [2, 3, 4, 5]);
 }
+
+#[tokio::test]
+async fn a_permission_for_one_key_executes_a_procedure_on_that_key_only() {
+    let client = client().await;
+    assert_eq!(execute(&client, "function () { return 1; }", &json!([])).await.status, StatusCode::OK);
+    client.create("/dbs/d/users", json!({ "id": "u" })).await;
+    let permission = json!({ "id": "p", "permissionMode": "All", "resource": "dbs/d/colls/c/sprocs/p",
+        "resourcePartitionKey": ["a"] });
+    let permission = client.create("/dbs/d/users/u/permissions", permission).await;
+    let token = permission["_token"].as_str().unwrap();
+    for (key, status) in [("a", 200), ("b", 403)] {
+        let call = Call::post("/dbs/d/colls/c/sprocs/p").key(&json!([key])).json(&json!([]));
+        assert_eq!(client.send(call.token(token)).await.status, status, "{key}");
+    }
+}
+
+#[tokio::test]
+async fn a_procedure_that_fails_is_charged_for_what_it_did() {
+    let client = client().await;
+    let source = r#"function () {
+        var collection = getContext().getCollection();
+        for (var i = 0; i < 20; i++) collection.createDocument(collection.getSelfLink(), { id: "" + i, pk: "k" });
+        collection.queryDocuments(collection.getSelfLink(), "SELECT * FROM c", function () { throw "enough"; });
+    }"#;
+    let answer = execute(&client, source, &json!([])).await;
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST);
+    let charge: f64 = answer.header("x-ms-request-charge").unwrap().parse().unwrap();
+    assert!(charge > 100.0, "{charge}");
+    assert_eq!(ids(&client).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_long_transaction_is_not_accepted_any_further() {
+    let client = client().await;
+    // More than a transaction may write; the procedure stops when it is told to.
+    let source = r#"function () {
+        var collection = getContext().getCollection(), text = "x".repeat(400000), count = 0;
+        next();
+        function next() {
+            var accepted = count < 200 && collection.createDocument(collection.getSelfLink(),
+                { id: "d" + count, pk: "k", text: text }, function (err) { if (err) throw err; count++; next(); });
+            if (!accepted) getContext().getResponse().setBody(count);
+        }
+    }"#;
+    let answer = execute(&client, source, &json!([])).await;
+    assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+    let count = answer.json().as_u64().unwrap();
+    assert!((10..100).contains(&count), "{count}");
+    assert_eq!(ids(&client).await.len() as u64, count);
+}
