@@ -1,6 +1,6 @@
 //! How the work of a script ended: errors as data, results as JSON text within their limits.
 
-use super::compile::SHIFT;
+use super::compile::{DECLARED_NAME, SHIFT};
 use super::natives::Text;
 use super::realm::{PRELUDE_NAME, Realm};
 use crate::wire::from_worker::Failure;
@@ -76,7 +76,9 @@ fn describe<'js>(realm: &Realm, ctx: &Ctx<'js>, error: Value<'js>) -> rquickjs::
 
 /// The frames of the script itself, with the columns of its text.
 fn script_frames(stack: &str) -> String {
-    let is_own = |line: &&str| !line.contains(PRELUDE_NAME) && !line.contains("(native)");
+    let is_own = |line: &&str| {
+        !line.contains(PRELUDE_NAME) && !line.contains("(native)") && !line.contains(DECLARED_NAME)
+    };
     let lines: Vec<String> = stack.lines().filter(is_own).map(corrected).collect();
     lines.join("\n")
 }
@@ -149,7 +151,7 @@ mod tests {
 
     #[test]
     fn stacks_show_the_script() {
-        let stack = "    at fail (perihelion-prelude:40:1)\n    at f (my proc:1:45)\n    at my proc:2:3\n    at apply (native)\n";
+        let stack = "    at fail (perihelion-prelude:40:1)\n    at f (my proc:1:80)\n    at my proc:2:3\n    at apply (native)\n    at $script (my proc:1:56)\n";
         assert_eq!(script_frames(stack), "    at f (my proc:1:25)\n    at my proc:2:3");
     }
 }

@@ -62,6 +62,12 @@ impl State {
         self.accepting.set(Some(now + allowance.time * ACCEPTING_PERCENT / 100));
         self.clock.set(clock);
         self.random.set(seed);
+        self.was_interrupted.set(false);
+    }
+
+    /// Bounds the time of what is done before the call.
+    pub(super) fn start_preparation(&self, time: Duration) {
+        self.deadline.set(Some(Instant::now() + time));
     }
 
     /// Whether the time of the call is over. Records it.
