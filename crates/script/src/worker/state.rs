@@ -139,6 +139,15 @@ impl State {
         self.queued_bytes.set(self.queued_bytes.get().saturating_sub(taken_bytes));
         taken
     }
+
+    /// Puts operations that were not executed back to the front of the queue.
+    pub(super) fn put_back(&self, operations: Vec<Operation>) {
+        let mut queue = self.queue.borrow_mut();
+        for operation in operations.into_iter().rev() {
+            self.queued_bytes.set(self.queued_bytes.get() + size_bytes(&operation));
+            queue.push_front(operation);
+        }
+    }
 }
 
 /// Bytes of the texts of an operation that a script chooses.
