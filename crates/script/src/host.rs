@@ -7,10 +7,11 @@ pub trait Host: Send {
     /// A reason to end the script that it cannot handle itself, such as a conflict with another transaction.
     type Fault: Send;
 
-    /// Executes the operations in order and returns one reply for each.
+    /// Executes operations in order, from the first on, and returns one reply for each that it has executed.
     ///
-    /// A refused operation does not prevent those after it: the script decides in its callback. The future is dropped
-    /// when the time of the script is over.
+    /// It executes at least one, and stops when the replies are large enough for a message; the script sends the rest
+    /// again. A refused operation does not prevent those after it: the script decides in its callback. The future is
+    /// dropped when the time of the script is over.
     fn operate(
         &mut self,
         operations: Vec<Operation>,

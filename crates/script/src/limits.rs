@@ -47,6 +47,8 @@ pub const PENDING_BYTES_MAX: usize = 16 << 20;
 pub const MESSAGE_OPERATIONS_MAX: usize = 256;
 /// Bytes of queued operations after which a message to the host is full.
 pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
+/// Bytes of replies after which a message to the script is full. The operations without a reply are sent again.
+pub const REPLIES_BYTES_MAX: usize = 4 << 20;
 /// Most bytes of one message in either direction.
 pub const FRAME_BYTES_MAX: usize = 32 << 20;
 /// Most bytes of the text of a script.

@@ -105,10 +105,10 @@ pub struct PageOptions {
     pub continuation: Option<String>,
 }
 
-/// The results of operations, in their order.
+/// The results of the first operations of a message, in their order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Replies {
-    /// One for each operation.
+    /// One for each operation that was executed, at least one.
     pub replies: Vec<Reply>,
     /// Whether little of the budget of request units is left. The script's next operations are then not accepted.
     pub is_budget_low: bool,
@@ -121,6 +121,19 @@ pub enum Reply {
     Done(Outcome),
     /// It was refused; the script may go on.
     Refused(Refusal),
+}
+
+impl Reply {
+    /// Bytes of its texts.
+    pub fn size_bytes(&self) -> usize {
+        match self {
+            Reply::Done(outcome) => {
+                let body = outcome.body.as_ref().map_or(0, Bytes::len);
+                body + outcome.continuation.as_ref().map_or(0, String::len)
+            }
+            Reply::Refused(refusal) => refusal.message.len(),
+        }
+    }
 }
 
 /// What an executed operation returns to the script.

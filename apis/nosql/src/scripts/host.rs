@@ -7,7 +7,7 @@ use crate::wire::headers::{if_match, if_none_match};
 use crate::wire::resources::ItemWriter;
 use crate::wire::{continuation, json};
 use bytes::Bytes;
-use engine::script::{self, DocumentLink, Host, Operation, PageOptions, Replies, Reply};
+use engine::script::{self, DocumentLink, Host, Operation, PageOptions, REPLIES_BYTES_MAX, Replies, Reply};
 use engine::{Container, FeedRequest, QueryRequest, QueryRow, Transaction};
 use model::{ConflictFault, Fault, LimitFault, MissingFault, RequestFault, Rid};
 use plan::{Condition, DocumentOperation, Mutation, Outcome, Rename, StoredDocument, Target};
@@ -142,11 +142,19 @@ impl Host for ScriptHost<'_> {
 
     async fn operate(&mut self, operations: Vec<Operation>) -> Result<Replies, Fault> {
         let mut replies = Vec::with_capacity(operations.len());
+        let mut replies_bytes = 0;
         for operation in operations {
-            replies.push(match self.perform(operation).await {
+            let reply = match self.perform(operation).await {
                 Ok(outcome) => Reply::Done(outcome),
                 Err(fault) => Reply::Refused(refusal(fault)?),
-            });
+            };
+            replies_bytes += reply.size_bytes();
+            replies.push(reply);
+            if replies_bytes >= REPLIES_BYTES_MAX {
+                break;
+            }
+            // Operations on cached documents never wait; without this the time of the script could not end them.
+            tokio::task::yield_now().await;
         }
         // What is queued already still fits.
         Ok(Replies { replies, is_budget_low: self.transaction.is_half_full() })

@@ -85,7 +85,11 @@ async fn operate<H: Host>(
     let count = operations.len();
     match timeout_at(deadline, host.operate(operations)).await {
         Ok(Ok(replies)) => {
-            assert_eq!(replies.replies.len(), count, "a host replies to every operation");
+            let replied = replies.replies.len();
+            assert!(
+                (1..=count).contains(&replied),
+                "a host replies to the first operations: {replied} of {count}"
+            );
             Frame::new(|out| to_worker::put_replies(out, &replies)).map_err(Failed::Script)
         }
         Ok(Err(fault)) => Err(Failed::Host(fault)),

@@ -1,8 +1,10 @@
 //! From the text of a script to its function.
 //!
 //! A script is one function expression, or several declarations of which the first function is the script. Either is
-//! put into the body of a function that returns it, so that compiling executes nothing. The added text before the
-//! script stays on its first line; columns of that line are corrected.
+//! put into the body of a declared function that returns it. The statement before the declaration throws that function,
+//! so nothing after it is executed: a text that closes the added brackets and goes on is parsed, never run. The outer
+//! `let` keeps the declaration from becoming a global. The added text before the script stays on its first line;
+//! columns of that line are corrected.
 
 use super::outcome;
 use super::realm::Realm;
@@ -12,24 +14,27 @@ use rquickjs::context::EvalOptions;
 use rquickjs::{Ctx, Function, Value};
 
 /// Before an expression.
-const EXPRESSION: &str = "(function(){return (";
+const EXPRESSION: &str = "{let $script;{throw $script;function $script(){return (";
 /// Before declarations; as long as [`EXPRESSION`].
-const DECLARATIONS: &str = "(function(){        ";
+const DECLARATIONS: &str = "{let $script;{throw $script;function $script(){        ";
+
+/// The name of the declared function, as stack traces show it.
+pub(super) const DECLARED_NAME: &str = "$script";
 
 /// Columns that the added text takes on the first line.
-pub(super) const SHIFT: u32 = 20;
+pub(super) const SHIFT: u32 = 55;
 
 const _: () = assert!(EXPRESSION.len() == SHIFT as usize && DECLARATIONS.len() == SHIFT as usize);
 
-/// Compiles a script to a function that returns the script's function.
+/// Compiles a script to a function that returns the script's function. Executes nothing of the text.
 pub(super) fn compile<'js>(ctx: &Ctx<'js>, name: &str, source: &str) -> Result<Function<'js>, Failure> {
     let expression = source.trim_end_matches(|last: char| last.is_whitespace() || last == ';');
-    let first = match evaluate(ctx, name, format!("{EXPRESSION}{expression}\n)}})")) {
+    let first = match declare(ctx, name, format!("{EXPRESSION}{expression}\n)}}}}}}")) {
         Ok(script) => return Ok(script),
         Err(failure) => failure,
     };
     let Some(function) = first_declared(source) else { return Err(within(first, source)) };
-    evaluate(ctx, name, format!("{DECLARATIONS}{source}\n;return {function}}})"))
+    declare(ctx, name, format!("{DECLARATIONS}{source}\n;return {function}}}}}}}"))
         .map_err(|failure| within(failure, source))
 }
 
@@ -56,13 +61,17 @@ pub(super) fn function_of<'js>(
     value.into_function().ok_or_else(|| syntax("the script is not a function", 1, 1))
 }
 
-fn evaluate<'js>(ctx: &Ctx<'js>, name: &str, text: String) -> Result<Function<'js>, Failure> {
+/// Parses the text and takes the function that it throws.
+fn declare<'js>(ctx: &Ctx<'js>, name: &str, text: String) -> Result<Function<'js>, Failure> {
     let mut options = EvalOptions::default();
     options.strict = false;
     options.filename = Some(name.replace(['\0', '\n'], " "));
-    match ctx.eval_with_options(text, options) {
-        Ok(function) => Ok(function),
-        Err(rquickjs::Error::Exception) => Err(syntax_failure(&ctx.catch())),
+    match ctx.eval_with_options::<Value, _>(text, options) {
+        Ok(_) => Err(syntax("the script is not a function", 1, 1)),
+        Err(rquickjs::Error::Exception) => {
+            let thrown = ctx.catch();
+            thrown.clone().into_function().ok_or_else(|| syntax_failure(&thrown))
+        }
         Err(rquickjs::Error::InvalidString(_)) => Err(syntax("unexpected character U+0000", 1, 1)),
         Err(error) => Err(syntax(&error.to_string(), 1, 1)),
     }

@@ -1,6 +1,6 @@
 //! How the work of a script ended: errors as data, results as JSON text within their limits.
 
-use super::compile::SHIFT;
+use super::compile::{DECLARED_NAME, SHIFT};
 use super::natives::Text;
 use super::realm::{PRELUDE_NAME, Realm};
 use crate::wire::from_worker::Failure;
@@ -33,7 +33,7 @@ pub(super) fn thrown<'js>(realm: &Realm, ctx: &Ctx<'js>, error: Value<'js>) -> F
         return Failure::TimeExceeded;
     }
     // Without memory the engine throws null.
-    if error.is_null() || is_memory_error(&error) {
+    if error.is_null() || is_memory_error(realm, ctx, &error) {
         return Failure::MemoryExceeded;
     }
     match describe(realm, ctx, error) {
@@ -47,10 +47,15 @@ pub(super) fn thrown<'js>(realm: &Realm, ctx: &Ctx<'js>, error: Value<'js>) -> F
     }
 }
 
-fn is_memory_error(error: &Value<'_>) -> bool {
-    // Only errors of the engine itself have a message that can be read without the script's code.
-    let exception = rquickjs::Exception::from_value(error.clone()).ok();
-    !error.is_proxy()
+/// Whether the engine has thrown this for want of memory. Errors of other classes with the same message are the script's.
+fn is_memory_error<'js>(realm: &Realm, ctx: &Ctx<'js>, error: &Value<'js>) -> bool {
+    // Neither the prototype nor the message of what is no proxy calls the script's code.
+    let Some(object) = error.as_object().filter(|_| error.is_error() && !error.is_proxy()) else {
+        return false;
+    };
+    let Ok(internal_error) = realm.entry.internal_error.clone().restore(ctx) else { return false };
+    let exception = rquickjs::Exception::from_object(object.clone());
+    object.get_prototype().is_some_and(|prototype| prototype == internal_error)
         && exception.and_then(|exception| exception.message()).is_some_and(|text| is_memory_message(&text))
 }
 
@@ -76,7 +81,9 @@ fn describe<'js>(realm: &Realm, ctx: &Ctx<'js>, error: Value<'js>) -> rquickjs::
 
 /// The frames of the script itself, with the columns of its text.
 fn script_frames(stack: &str) -> String {
-    let is_own = |line: &&str| !line.contains(PRELUDE_NAME) && !line.contains("(native)");
+    let is_own = |line: &&str| {
+        !line.contains(PRELUDE_NAME) && !line.contains("(native)") && !line.contains(DECLARED_NAME)
+    };
     let lines: Vec<String> = stack.lines().filter(is_own).map(corrected).collect();
     lines.join("\n")
 }
@@ -149,7 +156,7 @@ mod tests {
 
     #[test]
     fn stacks_show_the_script() {
-        let stack = "    at fail (perihelion-prelude:40:1)\n    at f (my proc:1:45)\n    at my proc:2:3\n    at apply (native)\n";
+        let stack = "    at fail (perihelion-prelude:40:1)\n    at f (my proc:1:80)\n    at my proc:2:3\n    at apply (native)\n    at $script (my proc:1:56)\n";
         assert_eq!(script_frames(stack), "    at f (my proc:1:25)\n    at my proc:2:3");
     }
 }

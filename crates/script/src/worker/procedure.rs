@@ -29,13 +29,15 @@ pub(super) fn run(
     let returned = running.begin(call)?;
     running.run_jobs()?;
     loop {
-        let operations = state.take_operations();
+        let mut operations = state.take_operations();
         if operations.is_empty() {
             return running.finish(returned);
         }
         pipe.send(|out| from_worker::put_operate(out, &operations))?;
         let replies = receive_replies(pipe, operations.len())?;
         state.is_budget_low.set(replies.is_budget_low);
+        // Before the callbacks, which queue more.
+        state.put_back(operations.split_off(replies.replies.len()));
         for reply in &replies.replies {
             running.deliver(reply)?;
             running.run_jobs()?;
@@ -45,7 +47,7 @@ pub(super) fn run(
 
 fn receive_replies(pipe: &mut Pipe, count: usize) -> Result<Replies, Over> {
     match to_worker::read(pipe.receive()?) {
-        Ok(ToWorker::Replies(replies)) if replies.replies.len() == count => Ok(replies),
+        Ok(ToWorker::Replies(replies)) if (1..=count).contains(&replies.replies.len()) => Ok(replies),
         Ok(ToWorker::Stop) => Err(Over::Stopped),
         Ok(
             ToWorker::Replies(_) | ToWorker::Run { .. } | ToWorker::Evaluate { .. } | ToWorker::Check { .. },

@@ -92,6 +92,8 @@ pub(super) struct Realm {
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub(super) describe: Persistent<Function<'static>>,
+    /// The prototype of the errors of the engine itself.
+    pub(super) internal_error: Persistent<Object<'static>>,
     /// Absent for functions in queries.
     pub(super) documents: Option<DocumentEntry>,
 }
@@ -151,6 +153,8 @@ type Installed = (Entry, Option<Persistent<Function<'static>>>);
 
 /// Evaluates the prelude and lets it prepare the globals.
 fn install(ctx: &Ctx<'_>, state: &Rc<State>, kind: Kind) -> rquickjs::Result<Installed> {
+    let internal_error: Object = ctx.globals().get("InternalError")?;
+    let internal_error = Persistent::save(ctx, internal_error.get::<_, Object>("prototype")?);
     let module: Object = Module::import(ctx, PRELUDE_NAME)?.finish()?;
     let install: Function = module.get(match kind {
         Kind::Documents => "installDocuments",
@@ -162,11 +166,11 @@ fn install(ctx: &Ctx<'_>, state: &Rc<State>, kind: Kind) -> rquickjs::Result<Ins
     };
     let describe = save("describe")?;
     Ok(match kind {
-        Kind::Functions => (Entry { describe, documents: None }, None),
+        Kind::Functions => (Entry { describe, internal_error, documents: None }, None),
         Kind::Documents => {
             let documents =
                 DocumentEntry { begin: save("begin")?, deliver: save("deliver")?, finish: save("finish")? };
-            (Entry { describe, documents: Some(documents) }, Some(save("reject")?))
+            (Entry { describe, internal_error, documents: Some(documents) }, Some(save("reject")?))
         }
     })
 }

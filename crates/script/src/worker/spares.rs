@@ -1,19 +1,24 @@
 //! Runtimes that are made before they are needed, while the server does something else.
 //!
 //! One is kept for functions, one for any script, and one each for the scripts called last, with their compiled text.
-//! A runtime in which a text was compiled serves only that text, because a text can be written so that compiling it
-//! executes a part of it.
+//! A runtime in which a text was compiled serves only that text. Compiling executes nothing of it, and is bounded as if
+//! it did: the next call may wait already.
 
 use super::realm::{Kind, Prelude, Realm};
 use super::{NoRuntime, compile};
 use rquickjs::Persistent;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Scripts for which a runtime is kept.
 const SCRIPTS_MAX: usize = 4;
 
 /// Texts that are compiled ahead; longer ones would hold up the next call.
 const COMPILED_BYTES_MAX: usize = 64 << 10;
+
+/// What compiling a script ahead may take; one that takes more is compiled when it is called.
+const PREPARATION_TIME_MAX: Duration = Duration::from_millis(20);
+const PREPARATION_BYTES_MAX: u64 = 8 << 20;
 
 /// The prepared runtimes of a worker.
 pub(super) struct Spares {
@@ -74,16 +79,52 @@ impl Spares {
             self.documents = Some(Realm::new(self.prelude, Kind::Documents)?);
         }
         for prepared in &mut self.scripts {
-            if prepared.realm.is_none() && prepared.source.len() <= COMPILED_BYTES_MAX {
-                let mut realm = Realm::new(self.prelude, Kind::Documents)?;
-                let script = realm.context.with(|ctx| {
-                    let script = compile::compile(&ctx, &prepared.name, &prepared.source).ok()?;
-                    Some(Persistent::save(&ctx, script))
-                });
-                realm.script = script;
-                prepared.realm = Some(realm);
+            if prepared.realm.is_none() {
+                prepared.realm = prepare(self.prelude, &prepared.name, &prepared.source)?;
             }
         }
+        self.scripts.retain(|prepared| prepared.realm.is_some());
         Ok(())
+    }
+}
+
+/// A runtime with a compiled script; `None` if compiling it fails or takes too much.
+fn prepare(prelude: Prelude, name: &str, source: &str) -> Result<Option<Realm>, NoRuntime> {
+    if source.len() > COMPILED_BYTES_MAX {
+        return Ok(None);
+    }
+    let mut realm = Realm::new(prelude, Kind::Documents)?;
+    realm.state.start_preparation(PREPARATION_TIME_MAX);
+    realm.limit_memory(PREPARATION_BYTES_MAX);
+    realm.script = realm.context.with(|ctx| {
+        let script = compile::compile(&ctx, name, source).ok()?;
+        Some(Persistent::save(&ctx, script))
+    });
+    let is_prepared = realm.script.is_some() && !realm.state.is_late();
+    Ok(is_prepared.then_some(realm))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_that_takes_much_to_compile_is_not_prepared() {
+        let prelude = Prelude::compile().unwrap();
+        let is_prepared = |source: &str| prepare(prelude, "proc", source).unwrap().is_some();
+        let of_length = |length: usize| format!("function () {{ {} }}", " ".repeat(length));
+        assert!(!is_prepared(&of_length(COMPILED_BYTES_MAX)));
+        assert!(!is_prepared("function () { no text"));
+        // Every literal of a template is two strings and an object.
+        let source = format!("function () {{ {} }}", "f``;".repeat(COMPILED_BYTES_MAX / 5));
+        assert!(!is_prepared(&source));
+    }
+
+    #[test]
+    fn what_is_not_prepared_is_forgotten() {
+        let mut spares = Spares::new(Prelude::compile().unwrap()).unwrap();
+        spares.take_script("proc", &Arc::from("function () { no text")).unwrap();
+        spares.replenish().unwrap();
+        assert!(spares.scripts.is_empty());
     }
 }

@@ -4,7 +4,7 @@ use crate::limits::{
     LOG_BYTES_MAX, MESSAGE_BYTES_MAX, MESSAGE_OPERATIONS_MAX, PENDING_BYTES_MAX, PENDING_OPERATIONS_MAX,
 };
 use crate::wire::to_worker::Allowance;
-use crate::{Clock, Links, Operation};
+use crate::{Clock, DocumentLink, Links, Operation};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -62,6 +62,12 @@ impl State {
         self.accepting.set(Some(now + allowance.time * ACCEPTING_PERCENT / 100));
         self.clock.set(clock);
         self.random.set(seed);
+        self.was_interrupted.set(false);
+    }
+
+    /// Bounds the time of what is done before the call.
+    pub(super) fn start_preparation(&self, time: Duration) {
+        self.deadline.set(Some(Instant::now() + time));
     }
 
     /// Whether the time of the call is over. Records it.
@@ -133,18 +139,35 @@ impl State {
         self.queued_bytes.set(self.queued_bytes.get().saturating_sub(taken_bytes));
         taken
     }
+
+    /// Puts operations that were not executed back to the front of the queue.
+    pub(super) fn put_back(&self, operations: Vec<Operation>) {
+        let mut queue = self.queue.borrow_mut();
+        for operation in operations.into_iter().rev() {
+            self.queued_bytes.set(self.queued_bytes.get() + size_bytes(&operation));
+            queue.push_front(operation);
+        }
+    }
 }
 
-/// Bytes of the texts of an operation that a script chooses.
+/// Bytes of the texts of an operation, all of which a script chooses.
 pub(super) fn size_bytes(operation: &Operation) -> usize {
+    let link = |document: &DocumentLink| match document {
+        DocumentLink::Rid(text) | DocumentLink::Id(text) => text.len(),
+    };
+    let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     match operation {
-        Operation::Create { document, .. } | Operation::Upsert { document, .. } => document.len(),
-        Operation::Replace { content, .. } => content.len(),
-        Operation::Patch { changes, .. } => changes.len(),
-        Operation::Query { text, parameters, page, .. } => {
-            text.len() + parameters.len() + page.continuation.as_ref().map_or(0, String::len)
+        Operation::Create { document, index_action: _ } => document.len(),
+        Operation::Upsert { document, index_action: _, if_match } => document.len() + text(if_match),
+        Operation::Read { document, if_none_match } => link(document) + text(if_none_match),
+        Operation::Replace { document, content, index_action: _, if_match } => {
+            link(document) + content.len() + text(if_match)
         }
-        Operation::ReadAll { page } => page.continuation.as_ref().map_or(0, String::len),
-        Operation::Read { .. } | Operation::Delete { .. } => 0,
+        Operation::Delete { document, if_match } => link(document) + text(if_match),
+        Operation::Patch { document, changes, if_match } => link(document) + changes.len() + text(if_match),
+        Operation::Query { text: query, parameters, page, enable_scan: _ } => {
+            query.len() + parameters.len() + text(&page.continuation)
+        }
+        Operation::ReadAll { page } => text(&page.continuation),
     }
 }

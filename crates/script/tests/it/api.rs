@@ -447,3 +447,50 @@ async fn the_api_works_on_whatever_a_script_replaces() {
     }";
     check(source, json!([]), json!({"id": "a", "list": [1]})).await;
 }
+
+#[tokio::test]
+async fn a_host_may_execute_the_first_operations_of_a_message() {
+    let source = "function (count) {
+        const seen = [];
+        const create = (id) => __.createDocument(__.getSelfLink(), { id: `${id}` }, (error, created) => {
+            if (error) throw error;
+            seen.push(created.id);
+            // Queued behind those that the host has not executed yet.
+            if (id === 0) create(count);
+            __.response.setBody(seen);
+        });
+        for (let id = 0; id < count; id++) create(id);
+    }";
+    for prefix in [1, 3, 7, 8] {
+        let mut documents = Documents { prefix: Some(prefix), ..Documents::default() };
+        let finished = execute(&mut documents, source, &json!([8])).await.unwrap();
+        let ids: Vec<String> = (0..9).map(|id| id.to_string()).collect();
+        assert_eq!(body(&finished), json!(ids), "{prefix}");
+        assert_eq!(documents.ids(), ids, "{prefix}");
+        assert_eq!(documents.messages.len(), 9_usize.div_ceil(prefix), "{prefix}");
+    }
+}
+
+#[tokio::test]
+async fn long_links_and_etags_count_as_bytes_of_operations() {
+    // Together longer than a message may be.
+    let source = "function (operation) {
+        const long = 'x'.repeat(1 << 20), link = __.getAltLink() + '/docs/';
+        let count = 0;
+        const next = {
+            readLink: () => __.readDocument(link + long, () => {}),
+            readEtag: () => __.readDocument(link + 'a', { ifNoneMatch: long }, () => {}),
+            deleteLink: () => __.deleteDocument(link + long, () => {}),
+            deleteEtag: () => __.deleteDocument(link + 'a', { etag: long }, () => {}),
+            upsertEtag: () => __.upsertDocument(__.getAltLink(), { id: 'a' }, { etag: long }, () => {}),
+        }[operation];
+        while (count < 40 && next()) count++;
+        __.response.setBody(count);
+    }";
+    for operation in ["readLink", "readEtag", "deleteLink", "deleteEtag", "upsertEtag"] {
+        let mut documents = Documents::with(json!([{ "id": "a" }]));
+        let finished = execute(&mut documents, source, &json!([operation])).await.unwrap();
+        assert_eq!(body(&finished), json!(16), "{operation}");
+        assert!(documents.messages.iter().all(|message| message.len() == 1), "{operation}");
+    }
+}

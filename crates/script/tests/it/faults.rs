@@ -70,6 +70,8 @@ async fn thrown_errors_have_text_number_and_stack() {
     for (source, text) in [
         ("function () { throw 'text'; }", "text"),
         ("function () { throw 5; }", "5"),
+        ("function () { throw new Error('out of memory'); }", "Error: out of memory"),
+        ("function () { throw new RangeError('out of memory'); }", "RangeError: out of memory"),
         ("function () { throw undefined; }", "undefined"),
         ("function () { throw { number: 7, body: 'b' }; }", "b"),
         ("function () { throw Symbol('s'); }", "Symbol(s)"),

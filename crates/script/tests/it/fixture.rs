@@ -79,12 +79,14 @@ pub(crate) async fn thrown(source: &str) -> Thrown {
 #[derive(Debug, Default)]
 pub(crate) struct Documents {
     pub(crate) documents: Vec<Value>,
-    /// The messages received: the operations of each.
+    /// The messages received: the operations executed of each.
     pub(crate) messages: Vec<Vec<Operation>>,
     /// Operations after which the budget is low.
     pub(crate) budget: Option<usize>,
     /// Operations after which the host ends the script.
     pub(crate) end: Option<usize>,
+    /// Most operations executed of one message.
+    pub(crate) prefix: Option<usize>,
 }
 
 impl Documents {
@@ -167,7 +169,8 @@ impl Documents {
 impl Host for Documents {
     type Fault = &'static str;
 
-    async fn operate(&mut self, operations: Vec<Operation>) -> Result<Replies, &'static str> {
+    async fn operate(&mut self, mut operations: Vec<Operation>) -> Result<Replies, &'static str> {
+        operations.truncate(self.prefix.unwrap_or(usize::MAX));
         let replies = operations
             .iter()
             .map(|operation| self.one(operation).unwrap_or_else(|refused| refused))

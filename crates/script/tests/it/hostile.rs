@@ -140,6 +140,39 @@ async fn a_worker_stays_within_its_memory() {
     }
 }
 
+/// Texts that close the brackets around them, so that what follows would be executed when they are compiled.
+#[tokio::test]
+async fn compiling_executes_nothing() {
+    let workers = Workers::new(program(), Limits { busy_max: 1, ..limits() });
+    for source in [
+        "function () {} )}); (function () { WORK })(); (function () { return (function () {}",
+        "function () {} )}), (function () { WORK })(), (function () { return (function () {}",
+        "function () {} )}}} (function () { WORK })(); {{{ (function () {}",
+        "function () {} )}}} (function () { WORK })(); {let x;{function y(){ return (function () {}",
+        "function () {} )} (function () { WORK })(); function $script() { return (function () {}",
+        "function () {} )} class A { static { WORK } } function y() { return (function () {}",
+        "function a() {} }}} (function () { WORK })(); {{{ (function () {})",
+        "function a() {} }} WORK {{ function b() {}",
+        "function a() {} } WORK function b() {",
+    ] {
+        let thrown = source.replace("WORK", "throw new Error('executed');");
+        for ended in [workers.check(&thrown).await, run(&workers, &thrown).await] {
+            assert!(!format!("{ended:?}").contains("executed"), "{thrown}: {ended:?}");
+        }
+        // A worker that executes this between two calls has no time for the second one.
+        let endless = source.replace("WORK", "while (true) {}");
+        let _ = run(&workers, &endless).await;
+        assert_eq!(run(&workers, "function () {}").await, Ok(()), "{endless}");
+    }
+}
+
+#[tokio::test]
+async fn the_wrapper_of_a_script_is_no_global() {
+    let workers = hostile_workers();
+    let source = "function () { if (Object.keys(globalThis).includes('$script')) throw 'global'; }";
+    assert_eq!(run(&workers, source).await, Ok(()));
+}
+
 #[tokio::test]
 async fn deep_recursion_is_refused() {
     let workers = Workers::new(program(), Limits { busy_max: 1, ..limits() });

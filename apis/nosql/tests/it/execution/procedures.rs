@@ -337,3 +337,23 @@ async fn a_long_transaction_is_not_accepted_any_further() {
     assert!((10..100).contains(&count), "{count}");
     assert_eq!(ids(&client).await.len() as u64, count);
 }
+
+/// Their replies together are larger than a message to the script, and than its memory.
+#[tokio::test]
+async fn many_large_documents_are_read_in_parts() {
+    let client = client().await;
+    let large = json!({ "id": "large", "pk": "k", "text": "x".repeat(1_900_000) });
+    assert_eq!(client.send(Call::post(DOCS).key(&json!(["k"])).json(&large)).await.code(), (201, 0));
+    let source = r#"function (count) {
+        var collection = getContext().getCollection(), bytes = 0;
+        for (var i = 0; i < count; i++) {
+            collection.readDocument(collection.getAltLink() + "/docs/large", function (err, read) {
+                if (err) throw err;
+                bytes += read.text.length;
+                getContext().getResponse().setBody(bytes);
+            });
+        }
+    }"#;
+    let answer = execute(&client, source, &json!([20])).await;
+    assert_eq!((answer.status, answer.json()), (StatusCode::OK, json!(20 * 1_900_000)));
+}
