@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use value::Value;
 
 /// Calls of the first batch. A batch has the time of one script, so slow functions get small batches.
-const BATCH_CALLS_FIRST: usize = 256;
+const BATCH_CALLS_FIRST: usize = 16;
 /// Most calls of a batch.
 const BATCH_CALLS_MAX: usize = 2_048;
 /// A batch that takes less is followed by a larger one; one that takes ten times as long, by a smaller one.
@@ -72,21 +72,34 @@ impl UserFunctions for ContainerFunctions {
         Box::pin(async move {
             let mut results = Vec::with_capacity(calls.len());
             let mut rest = &calls[..];
+            // Calls of a batch that took too long. Each of them gets the time of a script, and the first that takes
+            // longer ends the query, so an endless function takes that time twice.
+            let mut single = 0_usize;
             while !rest.is_empty() {
-                let (some, later) = rest.split_at(rest.len().min(self.batch_calls.load(Ordering::Relaxed)));
-                rest = later;
+                let count = if single > 0 { 1 } else { self.batch_calls.load(Ordering::Relaxed) };
+                let (some, later) = rest.split_at(rest.len().min(count));
                 let begun = Instant::now();
                 let is_fault = match self.evaluate(some).await? {
                     Ok(values) => {
                         results.extend(values.into_iter().map(Ok));
                         false
                     }
+                    Err(ScriptFault::TimeExceeded { .. }) if some.len() > 1 => {
+                        single = some.len();
+                        self.batch_calls.store(1, Ordering::Relaxed);
+                        continue;
+                    }
                     Err(fault) => {
                         results.extend(self.blame(some, fault).await?);
                         true
                     }
                 };
-                self.adapt(begun.elapsed());
+                rest = later;
+                if single > 0 {
+                    single -= 1;
+                } else {
+                    self.adapt(begun.elapsed());
+                }
                 if is_fault {
                     // The query ends at the row of the fault, so these are never read.
                     results.extend(rest.iter().map(|_| Err(UserFunctionFault::NotExecuted)));
@@ -121,7 +134,7 @@ impl ContainerFunctions {
     /// The results of the calls before the one that failed, its fault, and the same fault for those after it.
     ///
     /// The failing call is found by halving. A script that has used up its time is not run again for that: then every
-    /// call has the fault.
+    /// call that is left has the fault.
     async fn blame(&self, calls: &[UserCall], fault: ScriptFault) -> Result<Vec<UserCallResult>, Fault> {
         let (mut results, mut suspects, mut fault) = (Vec::new(), calls, fault);
         while suspects.len() > 1 && is_quick(&fault) {

@@ -110,3 +110,15 @@ async fn queries_of_procedures_call_functions_too() {
         function (err, found) { if (err) throw err; __.response.setBody(found); }); }";
     assert_eq!(execute(&client, source, &json!([])).await.json(), json!([2]));
 }
+
+/// The calls of one batch together take longer than a script may, each for itself does not.
+#[tokio::test]
+async fn slow_functions_are_called_in_small_batches() {
+    let client = client_with(Duration::from_secs(1)).await;
+    let slow = "function (n) { const end = Date.now() + 100; while (Date.now() < end) {} return n; }";
+    define(&client, "slow", slow).await;
+    let item = json!({ "id": "a", "pk": "k", "numbers": (0..20).collect::<Vec<_>>() });
+    assert_eq!(client.send(Call::post(DOCS).key(&json!(["k"])).json(&item)).await.code(), (201, 0));
+    let text = "SELECT VALUE SUM(udf.slow(n)) FROM c JOIN n IN c.numbers";
+    assert_eq!(rows(&client, text).await, json!([190]));
+}
