@@ -32,7 +32,8 @@ pub(super) fn thrown<'js>(realm: &Realm, ctx: &Ctx<'js>, error: Value<'js>) -> F
     if realm.state.is_late() {
         return Failure::TimeExceeded;
     }
-    // Without memory the engine throws null.
+    // Without memory for an error the engine throws null. By then it has freed what the script used, so nothing tells
+    // this from a null of the script.
     if error.is_null() || is_memory_error(realm, ctx, &error) {
         return Failure::MemoryExceeded;
     }

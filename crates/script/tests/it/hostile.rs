@@ -105,6 +105,22 @@ async fn memory_is_bounded() {
     }
 }
 
+#[tokio::test]
+async fn used_up_memory_is_told_from_errors_of_scripts() {
+    let workers = Workers::new(program(), Limits { busy_max: 1, ..limits() });
+    for source in [
+        "function () { var a = []; while (true) a.push(new Array(1000).fill(1)); }",
+        "function () { var a = []; while (true) a.push({}); }",
+        "function () { var m = new Map(), i = 0; while (true) m.set(i++, 'v' + i); }",
+        "function () { globalThis.InternalError = null; var a = []; while (true) a.push({}); }",
+    ] {
+        let ended = run(&workers, source).await;
+        assert!(matches!(ended, Err(ScriptFault::MemoryExceeded { .. })), "{source}: {ended:?}");
+    }
+    let ended = run(&workers, "function () { throw new Error('out of memory'); }").await;
+    assert!(matches!(ended, Err(ScriptFault::Thrown(_))), "{ended:?}");
+}
+
 /// The most memory that the worker with this argument has had resident, in KiB.
 #[cfg(target_os = "linux")]
 fn peak_resident_kib(argument: &str) -> u64 {
