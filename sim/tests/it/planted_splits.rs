@@ -35,6 +35,6 @@ fn a_forgotten_mask_is_found() {
 fn a_forgotten_log_entry_is_found() {
     found_by_a_seed(
         PlantedFault::AncestorsAreForgotten,
-        &["audit of the index", "is not in the log", "a reader has"],
+        &["audit of the index", "is not in the log", "a reader has", "change feed of"],
     );
 }
