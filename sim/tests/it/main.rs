@@ -4,6 +4,7 @@
 
 mod change_feed;
 mod housekeeping;
+mod planted_faults;
 mod planted_histories;
 mod planted_rows;
 mod planted_splits;
