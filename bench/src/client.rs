@@ -69,6 +69,9 @@ impl Client {
     }
 }
 
+/// The end of a body that is sent in chunks.
+const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+
 /// The response, once its body is complete.
 fn whole(buffer: &[u8]) -> Result<Option<Answer>> {
     let Some(end) = buffer.windows(4).position(|window| window == b"\r\n\r\n") else {
@@ -78,10 +81,13 @@ fn whole(buffer: &[u8]) -> Result<Option<Answer>> {
     let status = head.get(9..12).ok_or("no status line")?.parse()?;
     let mut length = 0;
     for line in head.split("\r\n") {
-        if let Some((name, value)) = line.split_once(':')
-            && name.eq_ignore_ascii_case("content-length")
-        {
+        let Some((name, value)) = line.split_once(':') else { continue };
+        if name.eq_ignore_ascii_case("content-length") {
             length = value.trim().parse()?;
+        } else if name.eq_ignore_ascii_case("transfer-encoding") {
+            // Only a peer sends chunks, and no body that is measured contains this end.
+            let Some(rest) = buffer[end + 4..].strip_suffix(LAST_CHUNK) else { return Ok(None) };
+            length = rest.len();
         }
     }
     let body = end + 4..end + 4 + length;

@@ -3,6 +3,7 @@
 use crate::Result;
 use crate::client::Client;
 use crate::documents;
+use crate::entities::EntityWork;
 use crate::process::Switches;
 use crate::questions::Question;
 use crate::signature::Signer;
@@ -105,6 +106,8 @@ pub(crate) enum Work {
         container: String,
         question: Question,
     },
+    /// A request of the Table API.
+    Entity(EntityWork),
 }
 
 /// The target and the load.
@@ -209,6 +212,7 @@ pub(crate) fn write_request(out: &mut Vec<u8>, signer: &Signer, work: &Work, num
             let number = scattered(number, *count);
             one(out, signer, "PUT", container, number, &documents::json(number));
         }
+        Work::Entity(work) => work.write(out, signer, number),
         Work::ReadOne { container } => one(out, signer, "GET", container, number, ""),
         Work::Replace { container } => {
             one(out, signer, "PUT", container, number, &documents::json(number));

@@ -8,7 +8,9 @@ mod client;
 mod count;
 mod disk;
 mod documents;
+mod entities;
 mod load;
+mod npm;
 mod overwrite;
 mod partitions;
 mod postgres;
@@ -20,7 +22,6 @@ mod scripts;
 mod signature;
 mod soak;
 mod table;
-mod vercel;
 
 use crate::count::Destination;
 use crate::soak::Soak;
@@ -73,6 +74,11 @@ fn main() -> Result<()> {
             Ok(())
         }
         "count" => runtime.block_on(count::run(&options, &others, &destination)),
+        "entities" => {
+            let rows = runtime.block_on(entities::run(&options))?;
+            report::show(&rows);
+            Ok(())
+        }
         "overwrite" => runtime.block_on(overwrite::run(&options)),
         "partitions" => {
             let rows = runtime.block_on(partitions::run(&options))?;
@@ -93,7 +99,7 @@ fn main() -> Result<()> {
 }
 
 const COMMANDS: &str =
-    "cases, table, writes, reads, count, overwrite, partitions, scripts, soak, drive, reference";
+    "cases, table, writes, reads, count, overwrite, partitions, scripts, entities, soak, drive, reference";
 const FLAGS: &str = "--server FILE, --beside FILE, --seconds N, --repeats N, --large N, --only 1,2,6, \
     --peers yes|no, --wait SECONDS, --write FILE, --against FILE, --profiles FOLDER, --minutes N, --rate N";
 

@@ -234,6 +234,8 @@ pub(crate) fn move_to_client_core() {
 pub(crate) struct Server {
     pub(crate) process: Process,
     pub(crate) address: SocketAddr,
+    /// The address of its Table API.
+    pub(crate) table: Option<SocketAddr>,
 }
 
 impl Server {
@@ -247,7 +249,10 @@ impl Server {
         let mut arguments = vec!["dev", "--data", data, "--nosql", "127.0.0.1:0", "--log", "error"];
         arguments.extend_from_slice(extra);
         let (process, line) = Process::start_under(under, program, &arguments)?;
-        let address = line.split("nosql=https://").nth(1).ok_or("ready line")?;
-        Ok(Server { process, address: address.split_whitespace().next().ok_or("ready line")?.parse()? })
+        let address = |api: &str| {
+            line.split_whitespace().find_map(|word| word.strip_prefix(api)?.strip_prefix("=https://"))
+        };
+        let table = address("table").map(str::parse).transpose()?;
+        Ok(Server { address: address("nosql").ok_or("ready line")?.parse()?, table, process })
     }
 }

@@ -1,4 +1,4 @@
-//! Signs requests with the emulator key, as the official SDKs do.
+//! Signs requests with the emulator keys, as the official SDKs do.
 
 use crate::Result;
 use base64::Engine as _;
@@ -10,24 +10,40 @@ use std::time::SystemTime;
 pub(crate) const EMULATOR_KEY: &str =
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
 
-/// A signer with its key prepared and its date fixed: valid for fifteen minutes.
+/// The account of the storage emulators, and its key.
+pub(crate) const STORAGE_ACCOUNT: &str = "devstoreaccount1";
+const STORAGE_KEY: &str =
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+
+/// A signer with its keys prepared and its date fixed: valid for fifteen minutes.
 #[derive(Clone)]
 pub(crate) struct Signer {
     mac: Hmac<Sha256>,
+    storage_mac: Hmac<Sha256>,
     pub(crate) date: String,
 }
 
 impl Signer {
     #[allow(clippy::disallowed_methods)] // a client's clock
     pub(crate) fn new() -> Result<Signer> {
-        let key = STANDARD.decode(EMULATOR_KEY)?;
-        let mac = Hmac::new_from_slice(&key)?;
-        Ok(Signer { mac, date: httpdate::fmt_http_date(SystemTime::now()) })
+        let mac = Hmac::new_from_slice(&STANDARD.decode(EMULATOR_KEY)?)?;
+        let storage_mac = Hmac::new_from_slice(&STANDARD.decode(STORAGE_KEY)?)?;
+        Ok(Signer { mac, storage_mac, date: httpdate::fmt_http_date(SystemTime::now()) })
     }
 
-    /// The same key at another date.
+    /// The same keys at another date.
     pub(crate) fn at(&self, date: &str) -> Signer {
-        Signer { mac: self.mac.clone(), date: date.to_owned() }
+        Signer { date: date.to_owned(), ..self.clone() }
+    }
+
+    /// The value of the authorization header of a Table request to `path`, which begins with the account.
+    pub(crate) fn shared_key_lite(&self, path: &str) -> String {
+        let mut mac = self.storage_mac.clone();
+        for part in [&self.date, "\n/", STORAGE_ACCOUNT, path] {
+            mac.update(part.as_bytes());
+        }
+        let signature = STANDARD.encode(mac.finalize().into_bytes());
+        format!("SharedKeyLite {STORAGE_ACCOUNT}:{signature}")
     }
 
     /// The base64 signature of a request.

@@ -180,7 +180,7 @@ impl Case {
     }
 
     fn writes(&self) -> bool {
-        match self.work {
+        match &self.work {
             Work::Create { .. }
             | Work::Overwrite { .. }
             | Work::Batch { .. }
@@ -188,6 +188,7 @@ impl Case {
             | Work::Replace { .. }
             | Work::Delete { .. } => true,
             Work::Read { .. } | Work::ReadOne { .. } | Work::Query { .. } | Work::QueryOne { .. } => false,
+            Work::Entity(work) => work.is_write(),
         }
     }
 }

@@ -7,8 +7,8 @@ mod reads;
 mod writes;
 
 use crate::load::Figures;
+use crate::npm::{self, Installed};
 use crate::postgres::{OperatorClass, Postgres, SETTINGS};
-use crate::vercel::{self, Vercel};
 use crate::{Options, Result};
 use std::path::{Path, PathBuf};
 
@@ -58,7 +58,7 @@ enum Subject {
 
 struct Peers {
     postgres: Option<Postgres>,
-    vercel: Option<Vercel>,
+    vercel: Option<Installed>,
 }
 
 /// A column: a subject and the results of its turns.
@@ -95,9 +95,9 @@ fn start_peers() -> Result<Peers> {
         Some(_) => println!("PostgreSQL 15: prepared statements, {}\n", SETTINGS.join(", ")),
         None => println!("PostgreSQL 15 is not installed: its columns are missing\n"),
     }
-    let vercel = match Vercel::install() {
+    let vercel = match npm::VERCEL.install() {
         Ok(vercel) => {
-            println!("{}\n", vercel::CONFIGURATION);
+            println!("{}\n", npm::VERCEL.configuration);
             Some(vercel)
         }
         Err(reason) => {

@@ -3,10 +3,10 @@
 use super::{Column, Line, Partitions, Peers, Subject, columns, show, verdict};
 use crate::cases::{COMPOSITE, READERS, Reference, measure_once, start_reference};
 use crate::load::{self, Figures, Target, Work};
+use crate::npm::Installed;
 use crate::postgres::{OperatorClass, Postgres};
 use crate::process::{Server, quiet};
 use crate::questions::Question;
-use crate::vercel::Vercel;
 use crate::{Options, Result};
 use std::path::{Path, PathBuf};
 
@@ -125,7 +125,7 @@ async fn fill(program: &Path) -> Result<Filled> {
 }
 
 /// The emulator, with fewer documents: it has no index and accepts one document at a time.
-async fn fill_vercel(vercel: &Vercel) -> Result<Filled> {
+async fn fill_vercel(vercel: &Installed) -> Result<Filled> {
     let server = vercel.start()?;
     let container = Partitions::One.name();
     load::create_container(server.address, container, Partitions::One.throughput(), "").await?;
