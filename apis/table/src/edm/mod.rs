@@ -1,0 +1,1 @@
+//! Edm types: their values, their texts and how a document stores them.

@@ -1,0 +1,1 @@
+//! `$filter`: lexer, parser, and lowering to a query.

@@ -1,0 +1,1 @@
+//! What stands on the wire: entities as JSON, multipart bodies, headers, XML.
