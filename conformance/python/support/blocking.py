@@ -9,8 +9,9 @@ import threading
 
 from azure.core.async_paging import AsyncItemPaged, AsyncPageIterator
 from azure.cosmos.aio import ContainerProxy, CosmosClient, DatabaseProxy, ScriptsProxy, UserProxy
+from azure.data.tables.aio import TableClient, TableServiceClient
 
-_PROXIES = (ContainerProxy, DatabaseProxy, CosmosClient, ScriptsProxy, UserProxy)
+_PROXIES = (ContainerProxy, DatabaseProxy, CosmosClient, ScriptsProxy, UserProxy, TableClient, TableServiceClient)
 
 
 class Loop:

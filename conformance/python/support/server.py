@@ -32,20 +32,23 @@ def run(*arguments, env=None, timeout=READY_SECONDS_MAX):
 class Server:
     """One server and its data folder. The port is chosen at the first start and kept at later ones."""
 
-    def __init__(self, data, *flags, mode="dev", group=None):
-        """`group` is the folder of a control group that the server is started in."""
+    def __init__(self, data, *flags, mode="dev", group=None, table=False):
+        """`group` is the folder of a control group that the server is started in; `table` adds the Table API."""
         self.mode = mode
         self.group = group
         self.data = str(data)
         self.flags = list(flags)
         self.port = 0
+        self.table_port = 0
+        self.has_table = table
+        self.ready = {}
         self.process = None
         self.log = tempfile.NamedTemporaryFile(prefix="perihelion-", suffix=".log")
 
     def start(self):
         """Starts and waits for the ready line; answers how many seconds that took."""
         begun = time.monotonic()
-        command = [program(), self.mode, "--data", self.data, "--nosql", f"127.0.0.1:{self.port}", *self.flags]
+        command = self._command()
         if self.group:
             # A shell enters the group and becomes the server, which so finds its bound when it starts.
             command = ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', str(self.group), *command]
@@ -62,8 +65,15 @@ class Server:
                 code = self.process.wait()
                 raise RuntimeError(f"the server ended with {code} before it was ready\n{self.errors()}")
             if line.startswith("ready "):
-                self.port = int(line.split("nosql=")[1].split()[0].rsplit(":", 1)[1])
+                self.ready = dict(part.split("=", 1) for part in line.split() if "=" in part)
+                self.port = _port(self.ready["nosql"])
+                self.table_port = _port(self.ready["table"]) if self.has_table else 0
                 return time.monotonic() - begun
+
+    def _command(self):
+        table = ["--table", f"127.0.0.1:{self.table_port}"] if self.has_table else []
+        nosql = ["--nosql", f"127.0.0.1:{self.port}"]
+        return [program(), self.mode, "--data", self.data, *nosql, *table, *self.flags]
 
     def stop(self):
         """Asks it to end, as an operator would, and answers its exit code."""
@@ -77,8 +87,7 @@ class Server:
 
     def start_and_kill(self, seconds):
         """Starts and kills it so soon that it may not have become ready."""
-        command = [program(), self.mode, "--data", self.data, "--nosql", f"127.0.0.1:{self.port}", *self.flags]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=self.log)
+        self.process = subprocess.Popen(self._command(), stdout=subprocess.DEVNULL, stderr=self.log)
         time.sleep(seconds)
         self.kill()
 
@@ -106,6 +115,10 @@ class Server:
         if self.is_running():
             self.kill()
         self.log.close()
+
+
+def _port(address):
+    return int(address.rsplit(":", 1)[1].rstrip("/"))
 
 
 def _read_lines(stream, lines):
