@@ -1,0 +1,289 @@
+"""Who may do what: keys, connection strings, shared access signatures, stored policies."""
+
+import datetime
+import urllib.parse
+
+import pytest
+from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
+from azure.core.exceptions import ClientAuthenticationError, HttpResponseError
+from azure.data.tables import (
+    AccountSasPermissions, ResourceTypes, SASProtocol, TableAccessPolicy, TableSasPermissions, generate_account_sas, generate_table_sas
+)
+
+from conftest import unique
+from support.server import EMULATOR_KEY
+from support.table import ACCOUNT, ACCOUNT_KEY, IS_AZURITE, answer
+from support.table_expect import keys, refusal, refused
+
+CREDENTIAL = AzureNamedKeyCredential(ACCOUNT, ACCOUNT_KEY)
+ENTITY = {"PartitionKey": "a", "RowKey": "b", "v": 1}
+ALL = AccountSasPermissions(read=True, write=True, delete=True, list=True, add=True, create=True, update=True, process=True)
+EVERYTHING = ResourceTypes(service=True, object=True)
+
+
+def soon(hours=1):
+    return datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=hours)
+
+
+def account_sas(permission=ALL, types=EVERYTHING, **options):
+    options = {"expiry": soon(), **options}
+    return AzureSasCredential(generate_account_sas(CREDENTIAL, types, permission, **options))
+
+
+def table_sas(table, permission="raud", **options):
+    if "policy_id" not in options:
+        options = {"expiry": soon(), "permission": TableSasPermissions.from_string(permission), **options}
+    return AzureSasCredential(generate_table_sas(CREDENTIAL, table.table_name, **options))
+
+
+def test_a_wrong_key_is_refused(connect, table):
+    other = connect.client(key=EMULATOR_KEY)
+    for call in (
+        lambda: list(other.list_tables()),
+        lambda: other.create_table(unique()),
+        lambda: other.get_table_client(table.table_name).upsert_entity(ENTITY),
+        lambda: other.get_table_client(table.table_name).submit_transaction([("create", ENTITY)]),
+        lambda: list(other.get_table_client(table.table_name).list_entities()),
+    ):
+        with pytest.raises(ClientAuthenticationError) as raised:
+            call()
+        assert refusal(raised.value) == (403, answer("AuthenticationFailed", "AuthorizationFailure"))
+    assert list(table.list_entities()) == []
+
+
+def test_a_wrong_account_is_refused(connect, service):
+    # The key is right and belongs to another account than the one that is addressed, or to none.
+    for address, name in (("nobody", "nobody"), ("nobody", ACCOUNT), (ACCOUNT, "nobody")):
+        client = connect.client(endpoint=service.endpoint(connect.scheme, address), name=name)
+        with pytest.raises(HttpResponseError) as raised:
+            list(client.list_tables())
+        assert raised.value.status_code in answer((403, 404), (400, 403, 404))
+
+
+def test_the_account_of_the_other_emulator(connect, service, client):
+    if IS_AZURITE:
+        return
+    other = connect.client(endpoint=service.endpoint(connect.scheme, "localhost"), name="localhost", key=EMULATOR_KEY)
+    table = other.create_table(unique())
+    table.create_entity(ENTITY)
+    assert keys(table.list_entities()) == [("a", "b")]
+    # An account's key opens no other account.
+    crossed = connect.client(endpoint=service.endpoint(connect.scheme, "localhost"), name="localhost", key=ACCOUNT_KEY)
+    assert refused(lambda: list(crossed.list_tables()))[0] == 403
+    other.delete_table(table.table_name)
+
+
+def test_a_connection_string(connect, service):
+    client = connect.from_connection_string(service.connection_string(connect.scheme))
+    table = client.create_table(unique())
+    table.create_entity(ENTITY)
+    assert dict(table.get_entity("a", "b")) == ENTITY
+    client.delete_table(table.table_name)
+
+
+def test_a_connection_string_with_a_signature(connect, service, table):
+    table.create_entity(ENTITY)
+    text = f"TableEndpoint={connect.endpoint};SharedAccessSignature={account_sas().signature}"
+    client = connect.from_connection_string(text)
+    assert dict(client.get_table_client(table.table_name).get_entity("a", "b")) == ENTITY
+
+
+def test_the_address_of_development_storage(connect, service):
+    """The published address of the emulator, if the server offers it because its port was free."""
+    offered = service.server.ready.get("table-development") if service.server else None
+    if not offered or connect.scheme != "http":
+        return
+    text = (
+        f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={ACCOUNT_KEY};"
+        f"TableEndpoint=http://127.0.0.1:10002/{ACCOUNT};"
+    )
+    assert isinstance([table.name for table in connect.from_connection_string(text).list_tables()], list)
+
+
+def test_an_account_signature_may_do_everything(connect):
+    client = connect.client(account_sas())
+    table = client.create_table(unique())
+    table.create_entity(ENTITY)
+    table.update_entity({**ENTITY, "v": 2})
+    table.upsert_entity({**ENTITY, "v": 3})
+    table.submit_transaction([("create", {**ENTITY, "RowKey": "c"})])
+    assert keys(table.list_entities()) == [("a", "b"), ("a", "c")]
+    assert table.get_entity("a", "b")["v"] == 3
+    table.delete_entity("a", "b")
+    assert table.table_name in [found.name for found in client.list_tables()]
+    client.delete_table(table.table_name)
+
+
+@pytest.mark.parametrize(
+    "permission, allowed",
+    [
+        (AccountSasPermissions(read=True), {"get", "query"}),
+        (AccountSasPermissions(add=True), {"insert"}),
+        (AccountSasPermissions(update=True), {"update"}),
+        (AccountSasPermissions(add=True, update=True), {"insert", "update", "upsert"}),
+        (AccountSasPermissions(delete=True), {"delete", "drop"}),
+        (AccountSasPermissions(list=True), {"tables", "query"}),
+        (AccountSasPermissions(create=True), {"create"}),
+    ],
+    ids=["read", "add", "update", "add-update", "delete", "list", "create"],
+)
+def test_permissions_of_an_account_signature(connect, client, table, permission, allowed):
+    if IS_AZURITE and permission.list:
+        allowed = {"tables"}
+    everything = ResourceTypes(service=True, object=True)
+    check(connect.client(account_sas(permission, everything)), client, table, allowed)
+
+
+def check(held, client, table, allowed):
+    """Tries what there is with one client, and compares what was allowed."""
+    name = unique()
+    own = held.get_table_client(table.table_name)
+    table.upsert_entity(ENTITY)
+    calls = {
+        "get": lambda: own.get_entity("a", "b"),
+        "query": lambda: list(own.list_entities()),
+        "insert": lambda: own.create_entity({**ENTITY, "RowKey": unique()}),
+        "update": lambda: own.update_entity(ENTITY),
+        "upsert": lambda: own.upsert_entity(ENTITY),
+        "tables": lambda: list(held.list_tables()),
+        "create": lambda: held.create_table(name),
+        "delete": lambda: own.delete_entity("a", "b"),
+    }
+    done = {verb for verb, call in calls.items() if is_allowed(call)}
+    client.create_table_if_not_exists(name)
+    if is_allowed(lambda: held.delete_table(name)):
+        done.add("drop")
+    client.delete_table(name)
+    assert done == allowed
+
+
+def is_allowed(call):
+    try:
+        call()
+    except HttpResponseError as error:
+        status, code = refusal(error)
+        assert status == 403, (status, code)
+        assert answer(code in ("AuthorizationPermissionMismatch", "AuthorizationResourceTypeMismatch", "AuthenticationFailed"), True), code
+        return False
+    return True
+
+
+def test_resource_types_of_an_account_signature(connect, table):
+    only_objects = connect.client(account_sas(types=ResourceTypes(object=True)))
+    only_objects.get_table_client(table.table_name).create_entity(ENTITY)
+    only_service = connect.client(account_sas(types=ResourceTypes(service=True)))
+    only_service.get_service_properties()
+    assert not is_allowed(lambda: only_service.get_table_client(table.table_name).get_entity("a", "b"))
+    assert not is_allowed(lambda: only_objects.get_service_properties())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"expiry": soon(-1)}, {"start": soon(1), "expiry": soon(2)}, {"ip_address_or_range": "10.0.0.1"}],
+    ids=["expired", "early", "elsewhere"],
+)
+def test_signatures_that_do_not_hold_now(connect, table, options):
+    if IS_AZURITE and "ip_address_or_range" in options:
+        return
+    table.create_entity(ENTITY)
+    assert not is_allowed(lambda: connect.client(account_sas(**options)).get_table_client(table.table_name).get_entity("a", "b"))
+    assert not is_allowed(lambda: connect.table(table.table_name, table_sas(table, **options)).get_entity("a", "b"))
+
+
+def test_a_signature_for_tls_only(connect, table):
+    table.create_entity(ENTITY)
+    held = connect.client(account_sas(protocol=SASProtocol.HTTPS)).get_table_client(table.table_name)
+    assert is_allowed(lambda: held.get_entity("a", "b")) == (connect.scheme == "https")
+
+
+def test_a_changed_signature_is_refused(connect, table):
+    table.create_entity(ENTITY)
+    text = account_sas(AccountSasPermissions(read=True)).signature
+    wider = AzureSasCredential(text.replace("sp=r", "sp=rwdlacu"))
+    assert text != wider.signature
+    assert not is_allowed(lambda: connect.client(wider).get_table_client(table.table_name).get_entity("a", "b"))
+    forged = AzureSasCredential(generate_account_sas(AzureNamedKeyCredential(ACCOUNT, EMULATOR_KEY), EVERYTHING, ALL, soon()))
+    assert not is_allowed(lambda: connect.client(forged).get_table_client(table.table_name).get_entity("a", "b"))
+
+
+def test_a_table_signature(connect, client, table):
+    held = connect.table(table.table_name, table_sas(table))
+    held.create_entity(ENTITY)
+    held.update_entity({**ENTITY, "v": 2})
+    held.upsert_entity({**ENTITY, "v": 3})
+    held.submit_transaction([("create", {**ENTITY, "RowKey": "c"})])
+    assert keys(held.list_entities()) == [("a", "b"), ("a", "c")]
+    held.delete_entity("a", "c")
+    # It opens no other table, and no operation on tables.
+    other = client.create_table(unique())
+    assert not is_allowed(lambda: connect.table(other.table_name, table_sas(table)).create_entity(ENTITY))
+    assert not is_allowed(lambda: held.delete_table())
+    client.delete_table(other.table_name)
+
+
+def test_a_table_signature_in_the_address(connect, table):
+    table.create_entity(ENTITY)
+    url = f"{connect.endpoint}/{table.table_name}?{table_sas(table, 'r').signature}"
+    assert dict(connect.table_from_url(url).get_entity("a", "b")) == ENTITY
+
+
+@pytest.mark.parametrize("permission, allowed", [
+    ("r", {"get", "query"}), ("a", {"insert"}), ("u", {"update"}), ("d", {"delete"}), ("au", {"insert", "update", "upsert"})
+])
+def test_permissions_of_a_table_signature(connect, client, table, permission, allowed):
+    check(connect.client(table_sas(table, permission)), client, table, allowed)
+
+
+def test_a_table_signature_for_a_range_of_keys(connect, table):
+    if IS_AZURITE:
+        return
+    for partition in "abc":
+        for row in "123":
+            table.create_entity({"PartitionKey": partition, "RowKey": row})
+    held = connect.table(table.table_name, table_sas(table, start_pk="b", start_rk="2", end_pk="c", end_rk="1"))
+    assert keys(held.list_entities()) == [("b", "2"), ("b", "3"), ("c", "1")]
+    assert is_allowed(lambda: held.get_entity("b", "2"))
+    for partition, row in (("a", "3"), ("b", "1"), ("c", "2")):
+        assert not is_allowed(lambda: held.get_entity(partition, row))
+        assert not is_allowed(lambda: held.upsert_entity({"PartitionKey": partition, "RowKey": row}))
+
+
+def test_stored_policies(connect, table):
+    assert table.get_table_access_policy() == {}
+    begin, end = soon(-1).replace(microsecond=0), soon(1).replace(microsecond=0)
+    policies = {
+        "readers": TableAccessPolicy(permission="r", start=begin, expiry=end),
+        "writers": TableAccessPolicy(permission="raud", expiry=end),
+        "open": None,
+    }
+    table.set_table_access_policy(policies)
+    found = table.get_table_access_policy()
+    assert set(found) == set(policies)
+    assert found["readers"].permission == "r"
+    assert (found["readers"].start, found["readers"].expiry) == (begin, end)
+    assert found["writers"].permission == "raud"
+
+    writers = connect.table(table.table_name, table_sas(table, policy_id="writers"))
+    writers.create_entity(ENTITY)
+    readers = connect.table(table.table_name, table_sas(table, policy_id="readers"))
+    assert dict(readers.get_entity("a", "b")) == ENTITY
+    assert not is_allowed(lambda: readers.delete_entity("a", "b"))
+    assert not is_allowed(lambda: connect.table(table.table_name, table_sas(table, policy_id="absent")).get_entity("a", "b"))
+
+    # A policy that is changed or gone changes signatures that exist.
+    expired = TableAccessPolicy(permission="r", start=begin, expiry=soon(-0.5))
+    table.set_table_access_policy({"readers": expired})
+    assert not is_allowed(lambda: readers.get_entity("a", "b"))
+    assert not is_allowed(lambda: writers.get_entity("a", "b"))
+    table.set_table_access_policy({})
+    assert table.get_table_access_policy() == {}
+
+
+def test_more_than_five_policies_are_refused(table):
+    policies = {f"p{number}": TableAccessPolicy(permission="r", expiry=soon()) for number in range(5)}
+    table.set_table_access_policy(policies)
+    assert set(table.get_table_access_policy()) == set(policies)
+    # The client explains the refusal with an error of its own.
+    with pytest.raises((ValueError, HttpResponseError)):
+        table.set_table_access_policy({**policies, "p5": None})
+    assert set(table.get_table_access_policy()) == set(policies)
