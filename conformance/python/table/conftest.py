@@ -52,7 +52,10 @@ class Connect:
         """A client of the account; with the key unless another credential is given."""
         credential = credential or AzureNamedKeyCredential(name, key)
         classes = {"sync": TableServiceClient, "aio": aio.TableServiceClient}
-        return self._kept(classes[self.flavour], endpoint or self.endpoint, credential=credential)
+        # The client guesses a secondary address that has the account twice if the account is in the path.
+        secondary = f"127.0.0.1:{self.service.port}"
+        address = endpoint or self.endpoint
+        return self._kept(classes[self.flavour], address, credential=credential, secondary_hostname=secondary)
 
     def table(self, name, credential):
         """A client of one table."""

@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from support.table import DATA, answer
+from support.table import DATA, answer, azurite_lacks
 from support.table_expect import keys, refused
 from support.table_values import entity
 from conftest import unique
@@ -117,8 +117,7 @@ def test_a_page_has_at_most_a_thousand_rows(table):
 
 @pytest.mark.parametrize("size", [0, -1, 1001])
 def test_a_page_of_a_bad_size_is_refused(rows, size):
-    if answer(False, True):
-        return
+    azurite_lacks("a check of sizes")
     assert refused(lambda: list(rows.list_entities(results_per_page=size))) == (400, "InvalidInput")
 
 

@@ -2,26 +2,24 @@
 
 import datetime
 
-import pytest
+from azure.core import MatchConditions
 from azure.data.tables import TableAnalyticsLogging, TableCorsRule, TableMetrics, TableRetentionPolicy
 
 from conftest import Connect, unique
-from support.table import DATA, IS_AZURITE, Service
+from support.table import DATA, Service, azurite_lacks
 from support.table_expect import keys, refused
 from support.table_values import entity, normal
 
 
 def test_statistics(client):
-    if IS_AZURITE:
-        return
+    azurite_lacks("statistics")
     found = client.get_service_stats()["geo_replication"]
     assert found["status"] in ("live", "unavailable", "bootstrap")
     assert found["last_sync_time"] is None or isinstance(found["last_sync_time"], datetime.datetime)
 
 
 def test_service_properties(client):
-    if IS_AZURITE:
-        return
+    azurite_lacks("service properties")
     kept = TableRetentionPolicy(enabled=True, days=5)
     client.set_service_properties(
         analytics_logging=TableAnalyticsLogging(read=True, write=True, delete=False, retention_policy=kept),
@@ -53,8 +51,7 @@ def test_service_properties(client):
 
 def test_too_many_rules_are_refused(client):
     rules = [TableCorsRule([f"https://{number}.example"], ["GET"]) for number in range(6)]
-    if IS_AZURITE:
-        return
+    azurite_lacks("service properties")
     assert refused(client.set_service_properties, cors=rules)[0] == 400
     assert client.get_service_properties()["cors"] == []
 
@@ -71,7 +68,7 @@ def test_the_documented_walk(client):
     ben = table.get_entity("Smith", "Ben")
     assert dict(ben) == walk["people"][0]
     ben["email"] = "ben.smith@contoso.example"
-    table.update_entity(ben, mode="replace", etag=ben.metadata["etag"], match_condition=_unchanged())
+    table.update_entity(ben, mode="replace", etag=ben.metadata["etag"], match_condition=MatchConditions.IfNotModified)
     family = list(table.query_entities("PartitionKey eq 'Smith'"))
     assert keys(family) == [("Smith", "Ben"), ("Smith", "Jeff")]
     assert family[0]["email"] == "ben.smith@contoso.example"
@@ -81,14 +78,8 @@ def test_the_documented_walk(client):
     client.delete_table(name)
 
 
-def _unchanged():
-    from azure.core import MatchConditions
-
-    return MatchConditions.IfNotModified
-
-
-@pytest.mark.skipif(IS_AZURITE, reason="a peer is not restarted")
 def test_a_restart_keeps_everything(tmp_path, event_loop_thread):
+    azurite_lacks("a restart")
     with Service(tmp_path) as service:
         connect = Connect(("sync", "http"), service, event_loop_thread)
         client = connect.client()

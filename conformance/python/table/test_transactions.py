@@ -6,7 +6,7 @@ from azure.core.exceptions import HttpResponseError
 from azure.data.tables import EdmType, EntityProperty, TableTransactionError, UpdateMode
 
 from conftest import unique
-from support.table import answer
+from support.table import answer, azurite_lacks
 from support.table_expect import keys, plain, refusal
 
 
@@ -116,8 +116,7 @@ def test_as_much_as_fits(table):
 
 
 def test_more_than_four_mebibytes_are_refused(table):
-    if answer(False, True):
-        return
+    azurite_lacks("a check of sizes")
     operations = [("create", row(f"{number:02}", bytes=bytes(65536))) for number in range(60)]
     with pytest.raises(HttpResponseError) as raised:
         table.submit_transaction(operations)
@@ -127,8 +126,7 @@ def test_more_than_four_mebibytes_are_refused(table):
 
 def test_bad_input_in_a_transaction(table):
     operations = [("create", row("a")), ("create", row("b", v=EntityProperty("yesterday", EdmType.DATETIME)))]
-    if answer(False, True):
-        return
+    azurite_lacks("a check of values")
     status, code, index = failed(table, operations)
     assert (status, code, index) == (400, "InvalidInput", 1)
     assert list(table.list_entities()) == []
