@@ -26,7 +26,7 @@ function program() {
 
 export const unique = (prefix) => `${prefix}-${randomUUID().slice(0, 12)}`;
 
-/** One server and its data folder; the port is chosen at the first start and kept at later ones. */
+/** One server and its data folder; its ports are chosen at the first start and the one of NoSQL is kept at later ones. */
 export class Server {
   /** In a mode of the program, with more flags. */
   constructor(mode = "dev", ...flags) {
@@ -44,7 +44,9 @@ export class Server {
     const ready = new Promise((resolve) => {
       createInterface({ input: this.process.stdout }).on("line", (line) => {
         const found = /^ready nosql=https:\/\/127\.0\.0\.1:(\d+)/.exec(line);
-        if (found) resolve(Number(found[1]));
+        if (!found) return;
+        this.tablePort = Number(/ table=https:\/\/127\.0\.0\.1:(\d+)/.exec(line)?.[1] ?? 0);
+        resolve(Number(found[1]));
       });
     });
     const late = new Promise((resolve) => setTimeout(resolve, READY_MS_MAX, "late").unref());

@@ -97,7 +97,7 @@ def test_every_verb(wire, url):
     assert [one.status for one in found] == [201, 204, 204, 204, 204, 204]
     if answer(True, False):
         assert json.loads(found[0].body)["RowKey"] == "echo"
-    assert found[1].headers["preference-applied"] == "return-no-content"
+        assert found[1].headers["preference-applied"] == "return-no-content"
     assert all(one.headers["etag"].startswith("W/") for one in found[:5])
     assert rows(wire, url) == ["echo", "merge", "put", "quiet", "upsert"]
 

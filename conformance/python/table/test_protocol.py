@@ -66,6 +66,7 @@ def test_the_date_may_be_in_either_header(wire):
     sent = {"Date": date, "x-ms-date": None}
     assert wire.send("GET", "/Tables", headers=sent).status == 200
     # The date of the service wins over the one of HTTP.
+    azurite_lacks("this order")
     assert wire.send("GET", "/Tables", headers={"Date": now(-600)}).status == 200
 
 
