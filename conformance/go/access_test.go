@@ -6,6 +6,8 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/data/azcosmos"
+
+	"perihelion/conformance/launch"
 )
 
 func TestAWrongKeyIsRefused(t *testing.T) {
@@ -37,7 +39,7 @@ func TestAConnectionStringIsEnough(t *testing.T) {
 func TestAStrangersAuthorityIsNotTrusted(t *testing.T) {
 	credential, err := azcosmos.NewKeyCredential(emulatorKey)
 	must(t, err)
-	stranger := &Server{port: shared.port}
+	stranger := &Server{&launch.Server{Port: shared.Port}}
 	options := &azcosmos.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: stranger.transport()}}
 	options.Retry.MaxRetries = -1
 	client, err := azcosmos.NewClientWithKey(shared.endpoint("https"), credential, options)
