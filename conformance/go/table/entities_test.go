@@ -134,10 +134,15 @@ func TestKeysOfAnyText(t *testing.T) {
 			must(t, err)
 			_, err = f.table.UpsertEntity(background, bytesOf(t, row(partition, name, Entity{"x": 3})), nil)
 			must(t, err)
-			action := aztables.TransactionAction{ActionType: aztables.TransactionTypeUpdateMerge, Entity: bytesOf(t, row(partition, name, Entity{"y": 4}))}
-			_, err = f.table.SubmitTransaction(background, []aztables.TransactionAction{action}, nil)
-			must(t, err)
-			equal(t, Entity{"v": int32(1), "w": int32(2), "x": int32(3), "y": int32(4)}, f.properties(t, partition, name))
+			expected := Entity{"v": int32(1), "w": int32(2), "x": int32(3)}
+			// In addresses inside of transactions the client does not double quotes.
+			if !strings.Contains(partition+name, "'") {
+				merge := action(t, aztables.TransactionTypeUpdateMerge, row(partition, name, Entity{"y": 4}))
+				_, err = f.table.SubmitTransaction(background, []aztables.TransactionAction{merge}, nil)
+				must(t, err)
+				expected["y"] = int32(4)
+			}
+			equal(t, expected, f.properties(t, partition, name))
 			_, err = f.table.DeleteEntity(background, partition, name, nil)
 			must(t, err)
 		}

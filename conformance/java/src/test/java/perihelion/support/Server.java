@@ -16,10 +16,13 @@ import java.security.cert.CertificateFactory;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * The server under test as a child process: started, stopped in order, killed, started again on the same folder.
@@ -35,6 +38,7 @@ public final class Server implements AutoCloseable {
     private final String mode;
     private final List<String> flags;
     private int port = 0;
+    private int tablePort = 0;
     private Process process;
 
     private Server(Path folder, String mode, List<String> flags) {
@@ -80,7 +84,9 @@ public final class Server implements AutoCloseable {
             process = new ProcessBuilder(command)
                     .redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()))
                     .start();
-            port = readyPort(process.inputReader()).get(READY_SECONDS_MAX, TimeUnit.SECONDS);
+            String ready = readyLine(process.inputReader()).get(READY_SECONDS_MAX, TimeUnit.SECONDS);
+            port = port(ready, "nosql").orElseThrow();
+            tablePort = port(ready, "table").orElse(0);
             Trust.add(new URI("http://127.0.0.1:" + port + "/_explorer/emulator.pem"));
         } catch (IOException | ExecutionException | TimeoutException | InterruptedException error) {
             throw new IllegalStateException("the server is not ready\n" + errors(), error);
@@ -123,23 +129,29 @@ public final class Server implements AutoCloseable {
     }
 
     /** Reads lines until the one that says that requests are served, and goes on reading so that the pipe never fills. */
-    private static CompletableFuture<Integer> readyPort(BufferedReader output) {
-        CompletableFuture<Integer> port = new CompletableFuture<>();
+    private static CompletableFuture<String> readyLine(BufferedReader output) {
+        CompletableFuture<String> ready = new CompletableFuture<>();
         Thread reader = new Thread(() -> {
             try (output) {
                 for (String line = output.readLine(); line != null; line = output.readLine()) {
                     if (line.startsWith("ready nosql=")) {
-                        port.complete(Integer.parseInt(line.replaceFirst("^ready nosql=\\S+?:(\\d+)\\b.*$", "$1")));
+                        ready.complete(line);
                     }
                 }
             } catch (IOException error) {
-                port.completeExceptionally(error);
+                ready.completeExceptionally(error);
             }
-            port.completeExceptionally(new IllegalStateException("it ended"));
+            ready.completeExceptionally(new IllegalStateException("it ended"));
         });
         reader.setDaemon(true);
         reader.start();
-        return port;
+        return ready;
+    }
+
+    /** The port of an API in the ready line. */
+    private static OptionalInt port(String ready, String api) {
+        Matcher found = Pattern.compile(" " + api + "=\\S+?:(\\d+)\\b").matcher(ready);
+        return found.find() ? OptionalInt.of(Integer.parseInt(found.group(1))) : OptionalInt.empty();
     }
 
     /** Asks it to end, as an operator would, and answers its exit code. */
@@ -178,6 +190,11 @@ public final class Server implements AutoCloseable {
     /** The port, for requests by hand. */
     public int port() {
         return port;
+    }
+
+    /** The port of the Table API, if a flag turned it on. */
+    public int tablePort() {
+        return tablePort;
     }
 
     public CosmosClient client(Scheme scheme) {
