@@ -36,7 +36,7 @@ class QueriesTest extends TableFixture {
             String documented = one.get("rows").asText();
             String expected = TableService.answer(documented, one.path("azurite").asText(documented));
             String filter = one.get("filter").asText();
-            tests.add(DynamicTest.dynamicTest(filter, () -> assertEquals(expected, found(filter))));
+            tests.add(DynamicTest.dynamicTest("filter " + filter, () -> assertEquals(expected, found(filter))));
         }
         return tests;
     }

@@ -3,7 +3,7 @@ package perihelion.table;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
-import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.azure.core.http.HttpHeaderName;
@@ -12,6 +12,7 @@ import com.azure.data.tables.TableServiceClient;
 import com.azure.data.tables.models.ListTablesOptions;
 import com.azure.data.tables.models.TableEntity;
 import com.azure.data.tables.models.TableEntityUpdateMode;
+import com.azure.data.tables.models.TableErrorCode;
 import com.azure.data.tables.models.TableItem;
 import com.azure.data.tables.models.TableServiceCorsRule;
 import com.azure.data.tables.models.TableServiceLogging;
@@ -20,6 +21,7 @@ import com.azure.data.tables.models.TableServiceProperties;
 import com.azure.data.tables.models.TableServiceRetentionPolicy;
 import com.azure.data.tables.models.TableTransactionAction;
 import com.azure.data.tables.models.TableTransactionActionType;
+import com.azure.data.tables.models.TableTransactionFailedException;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
 import java.util.List;
@@ -58,7 +60,7 @@ class TablesTest extends TableFixture {
     @Test
     void createIfNotExistsLeavesATableAlone() {
         table.createEntity(row("a", "b"));
-        assertNull(client.createTableIfNotExists(table.getTableName()));
+        assertEquals(table.getTableName(), client.createTableIfNotExists(table.getTableName()).getTableName());
         assertEquals(409, client.createTableIfNotExistsWithResponse(table.getTableName(), null, null).getStatusCode());
         assertEquals(List.of("a/b"), keys(table.listEntities()));
         String name = unique("t");
@@ -77,7 +79,8 @@ class TablesTest extends TableFixture {
         refused(404, "TableNotFound", () -> keys(absent.listEntities()));
         assertEquals(404, statusOf(absent::getAccessPolicies));
         var action = new TableTransactionAction(TableTransactionActionType.CREATE, entity);
-        refused(404, "TableNotFound", () -> absent.submitTransaction(List.of(action)));
+        var failed = assertThrows(TableTransactionFailedException.class, () -> absent.submitTransaction(List.of(action)));
+        assertEquals(TableErrorCode.TABLE_NOT_FOUND, failed.getValue().getErrorCode());
     }
 
     @ParameterizedTest
@@ -118,7 +121,7 @@ class TablesTest extends TableFixture {
                 })
                 .buildClient();
         assertNotNull(withThroughput.createTableIfNotExists(name));
-        assertNull(withThroughput.createTableIfNotExists(name));
+        assertEquals(409, withThroughput.createTableIfNotExistsWithResponse(name, null, null).getStatusCode());
         TableClient people = client.getTableClient(name);
         for (JsonNode person : walk.get("people")) {
             people.upsertEntity(row(person.get("PartitionKey").asText(), person.get("RowKey").asText(),
