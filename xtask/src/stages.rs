@@ -18,6 +18,7 @@ enum Group {
     Java,
     Go,
     RustSdk,
+    Table,
     Generations,
     Browser,
     Kill,
@@ -34,6 +35,7 @@ impl Group {
             "java" => Group::Java,
             "go" => Group::Go,
             "rust-sdk" => Group::RustSdk,
+            "table" => Group::Table,
             "generations" => Group::Generations,
             "browser" => Group::Browser,
             "kill" => Group::Kill,
@@ -67,7 +69,7 @@ impl AddAssign for Outcome {
 /// A stage: checks pass or fail as a whole, tests are counted.
 type Stage = (Group, &'static str, fn(&Path) -> Result<Outcome, String>);
 
-const STAGES: [Stage; 18] = [
+const STAGES: [Stage; 22] = [
     (Group::Rust, "format", |root| check(cargo(root, &["fmt", "--all", "--check"]))),
     (Group::Rust, "clippy", |root| {
         check(cargo(root, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))
@@ -78,18 +80,31 @@ const STAGES: [Stage; 18] = [
     }),
     (Group::Rust, "release build", |root| conformance::server(root).map(|_| Outcome::default())),
     (Group::Python, "python sdk", |root| {
-        client(Runner::Pytest, conformance::python_suite(root)?, "conformance/python")
+        client(Runner::Pytest, conformance::python_suite(root, "tests")?, "conformance/python")
     }),
     (Group::JavaScript, "javascript sdk", |root| {
-        client(Runner::Node, conformance::javascript_suite(root)?, "conformance/javascript")
+        client(Runner::Node, conformance::javascript_suite(root, "test")?, "conformance/javascript")
     }),
     (Group::Java, "java sdk", |root| {
-        client(Runner::Maven, conformance::java_suite(root)?, "conformance/java")
+        client(Runner::Maven, conformance::java_suite(root, "perihelion")?, "conformance/java")
     }),
-    (Group::Go, "go sdk", |root| client(Runner::Go, conformance::go_suite(root)?, "conformance/go")),
+    (Group::Go, "go sdk", |root| client(Runner::Go, conformance::go_suite(root, ".")?, "conformance/go")),
     (Group::RustSdk, "rust sdk", |root| {
         let outcome = counted(Runner::Cargo, conformance::rust_sdk_suite(root)?)?;
         named(outcome.tally, &conformance::rust_sdk_client(root)?, "conformance/rust")
+    }),
+    (Group::Table, "table client of python", |root| {
+        client(Runner::Pytest, conformance::python_suite(root, "table")?, "conformance/python/table")
+    }),
+    (Group::Table, "table client of javascript", |root| {
+        client(Runner::Node, conformance::javascript_suite(root, "table")?, "conformance/javascript/table")
+    }),
+    (Group::Table, "table client of java", |root| {
+        let folder = "conformance/java/src/test/java/perihelion/table";
+        client(Runner::Maven, conformance::java_suite(root, "perihelion/table")?, folder)
+    }),
+    (Group::Table, "table client of go", |root| {
+        client(Runner::Go, conformance::go_suite(root, "./table")?, "conformance/go/table")
     }),
     (Group::Generations, "old and third-party clients", conformance::generations),
     (Group::Browser, "browser", |root| counted(Runner::Node, conformance::browser_suite(root)?)),
@@ -232,6 +247,7 @@ mod tests {
         assert_eq!(selection(&[]), Ok((None, Table::Compare)));
         assert_eq!(selection(&words("--only kill")), Ok((Some(Group::Kill), Table::Compare)));
         assert_eq!(selection(&words("--update --only go")), Ok((Some(Group::Go), Table::Update)));
+        assert_eq!(selection(&words("--only table")), Ok((Some(Group::Table), Table::Compare)));
         for bad in ["--only all", "--only", "x"] {
             assert!(selection(&words(bad)).is_err(), "{bad}");
         }

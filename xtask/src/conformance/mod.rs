@@ -26,6 +26,9 @@ use std::path::{Path, PathBuf};
 /// Environment variable with the server's path for the packages; if set by the caller, it replaces the release build.
 const SERVER_VARIABLE: &str = "PERIHELION_BIN";
 
+/// Environment variable that sends the suites of Table clients to another server than ours, which would say nothing of it.
+const TABLE_PEER_VARIABLE: &str = "PERIHELION_TABLE_PEER";
+
 /// The server to test: the one from the environment, or a release build.
 pub(crate) fn server(root: &Path) -> Result<PathBuf, String> {
     if let Some(path) = std::env::var_os(SERVER_VARIABLE) {

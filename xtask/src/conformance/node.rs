@@ -1,13 +1,13 @@
 //! The packages that run on node: the SDK's suite in JavaScript, and a page in a browser.
 
-use super::{SERVER_VARIABLE, apt, python::tool_from_wheel, server};
+use super::{SERVER_VARIABLE, TABLE_PEER_VARIABLE, apt, python::tool_from_wheel, server};
 use crate::run::{self, command, works};
 use std::path::Path;
 use std::process::Command;
 
-/// The SDK's suite in JavaScript.
-pub(crate) fn javascript_suite(root: &Path) -> Result<Command, String> {
-    suite(root, "conformance/javascript")
+/// The suite of an SDK in JavaScript; the folder of its tests says of which.
+pub(crate) fn javascript_suite(root: &Path, tests: &str) -> Result<Command, String> {
+    suite(root, "conformance/javascript", tests)
 }
 
 /// A page with the SDK, in a browser.
@@ -15,20 +15,20 @@ pub(crate) fn browser_suite(root: &Path) -> Result<Command, String> {
     if !BROWSERS.iter().any(|program| works(program, &["--version"])) {
         apt(&["chromium"])?;
     }
-    suite(root, "conformance/browser")
+    suite(root, "conformance/browser", "test")
 }
 
 /// Browsers that the page's tests search for.
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 /// The tests of a package. Files are listed one by one: node's own search differs between its versions.
-fn suite(root: &Path, folder: &str) -> Result<Command, String> {
+fn suite(root: &Path, folder: &str, tests: &str) -> Result<Command, String> {
     let folder = root.join(folder);
     let Node { program, npm } = node(root)?;
     install(&folder, &npm)?;
     let mut files = Vec::new();
     let entries =
-        std::fs::read_dir(folder.join("test")).map_err(|error| format!("cannot list tests: {error}"))?;
+        std::fs::read_dir(folder.join(tests)).map_err(|error| format!("cannot list tests: {error}"))?;
     for entry in entries.flatten() {
         if entry.file_name().to_string_lossy().ends_with(".test.js") {
             files.push(entry.path());
@@ -36,7 +36,7 @@ fn suite(root: &Path, folder: &str) -> Result<Command, String> {
     }
     files.sort();
     let mut node = command(program, &folder, &["--test", "--test-reporter=spec", "--test-concurrency=2"]);
-    node.args(files).env(SERVER_VARIABLE, server(root)?);
+    node.args(files).env(SERVER_VARIABLE, server(root)?).env_remove(TABLE_PEER_VARIABLE);
     Ok(node)
 }
 

@@ -1,13 +1,13 @@
 //! The Python packages: the SDK's suite and the drivers that kill the server, fill its disk and overload it.
 
-use super::{SERVER_VARIABLE, apt, server};
+use super::{SERVER_VARIABLE, TABLE_PEER_VARIABLE, apt, server};
 use crate::run::{self, cargo, command, works};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The SDK's suite in Python.
-pub(crate) fn python_suite(root: &Path) -> Result<Command, String> {
-    python(root, &["-m", "pytest", "-q", "tests"])
+/// The suite of an SDK in Python; the folder of its tests says of which.
+pub(crate) fn python_suite(root: &Path, tests: &str) -> Result<Command, String> {
+    python(root, &["-m", "pytest", "-q", tests])
 }
 
 /// The tests of the checkers of the kill and disk drivers.
@@ -66,7 +66,7 @@ fn python(root: &Path, arguments: &[&str]) -> Result<Command, String> {
     let folder = root.join("conformance/python");
     let program = virtual_environment(&folder)?;
     let mut python = command(program, &folder, arguments);
-    python.env(SERVER_VARIABLE, server(root)?);
+    python.env(SERVER_VARIABLE, server(root)?).env_remove(TABLE_PEER_VARIABLE);
     Ok(python)
 }
 
