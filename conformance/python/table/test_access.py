@@ -68,7 +68,8 @@ def test_the_account_of_the_other_emulator(connect, service, client):
     assert keys(table.list_entities()) == [("a", "b")]
     # An account's key opens no other account.
     crossed = connect.client(endpoint=service.endpoint(connect.scheme, "localhost"), name="localhost", key=ACCOUNT_KEY)
-    assert refused(lambda: list(crossed.list_tables()))[0] == 403
+    # This account behaves as those of Cosmos DB do, which have another status for it.
+    assert refused(lambda: list(crossed.list_tables()))[0] == 401
     other.delete_table(table.table_name)
 
 
@@ -160,7 +161,7 @@ def is_allowed(call):
     except HttpResponseError as error:
         status, code = refusal(error)
         assert status == 403, (status, code)
-        assert answer(code in ("AuthorizationPermissionMismatch", "AuthorizationResourceTypeMismatch", "AuthenticationFailed"), True), code
+        assert answer(code == "AuthenticationFailed" or code.startswith("Authorization"), True), code
         return False
     return True
 

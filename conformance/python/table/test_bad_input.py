@@ -25,7 +25,7 @@ BODIES = {
     "no row key": ({"PartitionKey": "a"}, (400, "PropertiesNeedValue")),
     "a null key": ({"PartitionKey": None, "RowKey": "b"}, (400, "PropertiesNeedValue")),
     "a key that is no text": ({"PartitionKey": 3, "RowKey": "b"}, INVALID),
-    "a name twice": ('{"PartitionKey":"a","RowKey":"b","v":1,"v":2}', INVALID),
+    "a name twice": ('{"PartitionKey":"a","RowKey":"b","v":1,"v":2}', (400, "DuplicatePropertiesSpecified")),
     "an object": ({**ENTITY, "v": {"x": 1}}, INVALID),
     "an array": ({**ENTITY, "v": [1]}, INVALID),
     "a whole number that is too large": ({**ENTITY, "v": 2147483648}, INVALID),
