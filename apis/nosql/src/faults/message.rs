@@ -220,6 +220,7 @@ fn limit(fault: &LimitFault) -> String {
         | LimitFault::TransactionDocuments { .. }
         | LimitFault::AnswerBytes { .. }
         | LimitFault::TooManyOperations { .. }
+        | LimitFault::TooManyMembers { .. }
         | LimitFault::TooManyResources { .. }
         | LimitFault::Exhausted { .. }
         | LimitFault::Overloaded { .. }
