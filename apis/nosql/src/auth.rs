@@ -198,6 +198,8 @@ impl<'a> Subject<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base64::Engine as _;
+    use base64::prelude::BASE64_STANDARD;
     use engine::AccountKey;
     use http::HeaderMap;
     use http::header::AUTHORIZATION;

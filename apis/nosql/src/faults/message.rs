@@ -262,7 +262,7 @@ mod tests {
     }
 
     fn message(fault: impl Into<NosqlFault>) -> String {
-        let activity = ActivityId::of(&RequestHeaders::default(), &Still);
+        let activity = ActivityId::random(&Still);
         let body: serde_json::Value =
             serde_json::from_slice(&body(&fault.into().into(), &activity, None)).unwrap();
         body["message"].as_str().unwrap().to_owned()
