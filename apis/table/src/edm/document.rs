@@ -39,8 +39,9 @@ const HASHED: &str = "~sha256-";
 pub fn document_id(row_key: &str) -> Cow<'_, str> {
     let is_escaped = row_key.is_empty() || row_key.starts_with(ESCAPE);
     if row_key.len() + usize::from(is_escaped) > ID_BYTES_MAX {
-        let digest = Sha256::digest(row_key.as_bytes());
-        return format!("{HASHED}{digest:x}").into();
+        let digest: [u8; 32] = Sha256::digest(row_key.as_bytes()).into();
+        let digits = digest.iter().map(|byte| format!("{byte:02x}"));
+        return std::iter::once(HASHED.to_owned()).chain(digits).collect();
     }
     if is_escaped { format!("{ESCAPE}{row_key}").into() } else { row_key.into() }
 }

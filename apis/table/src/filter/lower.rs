@@ -42,7 +42,7 @@ pub fn lower(filter: Option<&Filter>) -> LoweredFilter {
 }
 
 fn sort_key(name: &str) -> SortKey {
-    SortKey { expression: member(name), path: PropertyPath::from_names([name]).ok(), descending: false }
+    SortKey { expression: member(name), path: PropertyPath::from_names([name]), descending: false }
 }
 
 fn member(name: &str) -> Expression {
