@@ -6,4 +6,4 @@
 
 pub mod edm;
 pub mod filter;
-mod wire;
+pub mod wire;
