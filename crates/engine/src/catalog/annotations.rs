@@ -14,6 +14,9 @@ use std::sync::Arc;
 /// Largest text of an annotation in bytes.
 const ANNOTATION_BYTES_MAX: usize = 64 * 1024;
 
+/// The beginning of the names of annotations that every caller may see.
+const PUBLISHED: &str = "public.";
+
 /// An annotation.
 pub type Annotation = Entry<AnnotationDefinition>;
 
@@ -80,6 +83,14 @@ impl Engine {
     ) -> Result<(), Fault> {
         let place = (pass.resource.database().number(), Some(pass.resource.number()));
         self.annotate(place, name, text).await
+    }
+
+    /// An annotation of a database that every caller may see, such as which web pages may use an API. Its name begins
+    /// with `public.`.
+    pub fn published_annotation(&self, database: &str, name: &str) -> Option<Arc<Annotation>> {
+        let state = self.catalog.state();
+        let database = state.find_database_by_name(database).filter(|_| name.starts_with(PUBLISHED))?;
+        state.shelves.annotations.find_by_name(database.rid(), name).cloned()
     }
 
     fn annotation_at(&self, (database, container): Place, name: &str) -> Option<Arc<Annotation>> {
