@@ -66,7 +66,7 @@ impl Service {
                 let (parts, _) = request.into_parts();
                 control::handle(&self.engine, &parts).await.map(AnswerBody::new)
             }
-            None => self.api.handle(request, ConnectionInfo { secure: peer.secure, memory }).await,
+            None => self.api.handle(request, ConnectionInfo { secure: peer.secure, peer: peer.address.ip(), memory }).await,
         };
         if response.status() == StatusCode::UNAUTHORIZED {
             self.delay_response(peer).await;

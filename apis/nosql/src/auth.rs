@@ -11,8 +11,7 @@ use crate::faults::{CredentialFault, NosqlFault};
 use crate::route::Path;
 use crate::wire::request_headers::RequestHeaders;
 use crate::wire::{date, names};
-use base64::Engine as _;
-use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
+use api_http::key_holder;
 use engine::{Access, Principal};
 use http::header::DATE;
 use http::{HeaderValue, Method};
@@ -51,19 +50,6 @@ pub(crate) fn authenticate(
     // Only a caller with a key learns that its clock is wrong.
     date.check(now_seconds)?;
     Ok(principal)
-}
-
-/// The principal of a token as clients make them for the emulator: the third part is the text of an account key. What
-/// the token claims is not read.
-fn key_holder(access: &Access, now_seconds: u64, token: &str) -> Option<Principal> {
-    let mut parts = token.split('.');
-    let (Some(_), Some(_), Some(last), None) = (parts.next(), parts.next(), parts.next(), parts.next())
-    else {
-        return None;
-    };
-    let text = BASE64_URL_SAFE_NO_PAD.decode(last.trim_end_matches('=')).ok()?;
-    let key = BASE64_STANDARD.decode(text).ok()?;
-    access.verify_key(&key, now_seconds)
 }
 
 /// The signed date: `x-ms-date`, or `date` if that is absent.
@@ -212,6 +198,8 @@ impl<'a> Subject<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base64::Engine as _;
+    use base64::prelude::BASE64_STANDARD;
     use engine::AccountKey;
     use http::HeaderMap;
     use http::header::AUTHORIZATION;

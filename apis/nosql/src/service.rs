@@ -13,14 +13,15 @@ use crate::lower::TextCache;
 use crate::operations::{self, Call};
 use crate::resource_token;
 use crate::route::{self, Operation, Path};
-use crate::wire::activity::ActivityId;
+use crate::wire::activity::{self, ActivityId};
 use crate::wire::answer_body::AnswerBody;
 use crate::wire::body::IncomingBody;
 use crate::wire::reply::Reply;
 use crate::wire::request_headers::RequestHeaders;
 use crate::wire::{headers, version};
+use api_http::ConnectionInfo;
 use bytes::Bytes;
-use engine::{ConnectionMemory, Engine, MemoryKind, Reservation};
+use engine::{Engine, MemoryKind, Reservation};
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{Request, Response, Version};
@@ -70,15 +71,6 @@ impl Default for NosqlOptions {
     }
 }
 
-/// Properties of the connection of a request.
-#[derive(Clone, Debug)]
-pub struct ConnectionInfo {
-    /// Whether it is encrypted.
-    pub secure: bool,
-    /// Its memory limits, if it carries several requests at a time.
-    pub memory: Option<Arc<ConnectionMemory>>,
-}
-
 /// The NoSQL API over one engine.
 #[derive(Clone)]
 pub struct NosqlApi {
@@ -111,7 +103,7 @@ impl NosqlApi {
             return answer;
         }
         let headers = RequestHeaders::from(std::mem::take(&mut parts.headers));
-        let activity = ActivityId::of(&headers, self.engine.ambient());
+        let activity = activity::of(&headers, self.engine.ambient());
         let body = pin!(body);
         let mut body = IncomingBody::new(body, self.options.body_timeout);
         let mut reply = match self.answer(&parts, &headers, &mut body, connection).await {

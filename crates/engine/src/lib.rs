@@ -35,13 +35,14 @@ mod verify;
 
 pub use admission::AdmissionBounds;
 pub use authorisation::{
-    Access, Account, AccountKey, Action, AdminPass, Assignee, BatchPass, CatalogPass, ChangeFeedPass,
+    Access, Account, AccountKey, Action, AdminPass, Assignee, BatchPass, CatalogPass, CatalogRights,
+    ChangeFeedPass, Delegation, KeyBound, KeyInterval,
     DocumentPass, DocumentsPass, ExecutePass, FeedPass, Grant, Guarded, Identity, IdentityOptions,
     KeyFingerprint, KeyName, KeyUse, LogicalPartitionPass, Permissions, Principal, QueryPass, Reach,
     Resource, RoleAssignment, RoleDefinition, RoleTable, Scripts, TransactionPass, Users, WritePass,
 };
 pub use catalog::{
-    Addressed, ClientEncryptionKey, Container, ContainerUsage, Creation, Database, Entry, ListPage,
+    Addressed, Annotation, AnnotationDefinition, ClientEncryptionKey, Container, ContainerUsage, Creation, Database, Entry, ListPage,
     ListRequest, NamedScript, Offer, OfferOwner, PartitionRange, PartitionUsage, Permission, PermissionPart,
     PermissionResource, RangeFeed, Script, User, WantedPermission, Written,
 };

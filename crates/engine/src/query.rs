@@ -64,6 +64,10 @@ impl Engine {
     /// Computes a page of a query.
     pub async fn query(&self, pass: QueryPass<'_>, request: &QueryRequest) -> Result<QueryPage, Fault> {
         self.admit_query(&pass)?;
+        if pass.within.is_some() {
+            let request = QueryRequest { query: pass.permitted(&request.query), ..request.clone() };
+            return self.query_on(pass, &request, None).await;
+        }
         self.query_on(pass, request, None).await
     }
 

@@ -287,7 +287,7 @@ impl Transaction {
         let (container, scope) = (Arc::clone(&self.container), Scope::Key(self.key.clone()));
         let pass = match self.rights {
             TransactionRights::LogicalPartition => {
-                QueryPass { container: &container, principal: &self.principal, scope }
+                QueryPass { container: &container, principal: &self.principal, scope, within: None }
             }
             TransactionRights::Caller => {
                 self.engine.access.query_documents(&self.principal, &container, scope)?

@@ -263,6 +263,7 @@ impl WeightSum {
             | Decoded::Double(_)
             | Decoded::Decimal(_)
             | Decoded::Date(_)
+            | Decoded::Ticks(_)
             | Decoded::Guid(_)
             | Decoded::ObjectId(_) => Ok(()),
         }

@@ -30,6 +30,7 @@ impl Number {
             | Decoded::String(_)
             | Decoded::Binary { .. }
             | Decoded::Date(_)
+            | Decoded::Ticks(_)
             | Decoded::Guid(_)
             | Decoded::ObjectId(_)
             | Decoded::Array(_)

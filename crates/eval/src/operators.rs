@@ -30,7 +30,7 @@ pub(crate) fn class(kind: Kind) -> Class {
         Kind::String => Class::String,
         Kind::Array => Class::Array,
         Kind::Object => Class::Object,
-        Kind::Binary | Kind::Date | Kind::Guid | Kind::ObjectId => Class::Foreign(kind),
+        Kind::Binary | Kind::Date | Kind::Ticks | Kind::Guid | Kind::ObjectId => Class::Foreign(kind),
     }
 }
 
@@ -71,6 +71,7 @@ pub(crate) fn holds_nan(value: ValueRef<'_>) -> bool {
         | Kind::String
         | Kind::Binary
         | Kind::Date
+        | Kind::Ticks
         | Kind::Guid
         | Kind::ObjectId => false,
     }

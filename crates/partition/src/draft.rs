@@ -195,7 +195,7 @@ fn unconditional(mutation: Mutation) -> Mutation {
         Mutation::Replace { target, item, rename, .. } => {
             Mutation::Replace { target, item, condition, rename }
         }
-        Mutation::Merge { item, absent, .. } => Mutation::Merge { item, condition, absent },
+        Mutation::Merge { item, absent, check, .. } => Mutation::Merge { item, condition, absent, check },
         Mutation::Patch { target, operations, .. } => {
             Mutation::Patch { target, operations, condition, filter: None }
         }

@@ -16,7 +16,7 @@ use model::{
     RequestFault, Work,
 };
 use plan::{
-    Condition, DocumentOperation, Item, LogicalKey, Mutation, Outcome, Rename, SYSTEM_PROPERTIES, StepFault,
+    Condition, DocumentOperation, Item, LogicalKey, Mutation, Outcome, Rename, ResultCheck, SYSTEM_PROPERTIES, StepFault,
     Target, Transaction, WhenAbsent,
 };
 use value::{Document, PatchOperation};
@@ -97,12 +97,12 @@ async fn step(
         DocumentOperation::Write(Mutation::Replace { target, item, condition, rename }) => {
             replace(staging, target, item, condition, *rename).await
         }
-        DocumentOperation::Write(Mutation::Merge { item, condition, absent }) => {
-            merge(staging, partition_key, item, condition, *absent).await
+        DocumentOperation::Write(Mutation::Merge { item, condition, absent, check }) => {
+            merge(staging, partition_key, item, condition, (*absent, *check)).await
         }
         DocumentOperation::Write(Mutation::Patch { target, operations, condition, filter }) => {
             let (key, old) = existing(staging, target).await?;
-            condition.check(old.etag())?;
+            condition.check(old.etag(), old.time)?;
             filter::check(filter.as_ref(), &old, staging.context.ambient)?;
             let item = patched(staging, partition_key, &old, operations)?;
             replaced(staging, key, &old, &item).await
@@ -135,7 +135,7 @@ async fn upsert(
     let key = staging.record_key(item.id().into())?;
     match staging.find(&key).await? {
         RecordState::Live(old) => {
-            condition.check(old.etag())?;
+            condition.check(old.etag(), old.time)?;
             replaced(staging, key, &old, item).await
         }
         RecordState::Expired(_) | RecordState::Absent if *condition == Condition::IfExists => {
@@ -151,16 +151,17 @@ async fn merge(
     partition_key: &PartitionKey,
     item: &Item,
     condition: &Condition,
-    absent: WhenAbsent,
+    (absent, check): (WhenAbsent, Option<ResultCheck>),
 ) -> Result<(Outcome, Work), Fault> {
     let key = staging.record_key(item.id().into())?;
     let expired = match staging.find(&key).await? {
         RecordState::Live(old) => {
-            condition.check(old.etag())?;
+            condition.check(old.etag(), old.time)?;
             let members: Vec<_> = item.document().root().members().collect();
             // Merging the members of two documents does not nest them deeper than either.
             let merged =
                 old.document.extended(&members).map_err(|error| Fault::Internal(error.to_string()))?;
+            check.map_or(Ok(()), |check| check(&merged))?;
             return replaced(staging, key, &old, &changed_item(staging, partition_key, merged)?).await;
         }
         RecordState::Expired(record) => Some(record),
@@ -185,7 +186,7 @@ async fn replace(
     rename: Rename,
 ) -> Result<(Outcome, Work), Fault> {
     let (key, old) = existing(staging, target).await?;
-    condition.check(old.etag())?;
+    condition.check(old.etag(), old.time)?;
     let to = staging.record_key(item.id().into())?;
     if to == key {
         return replaced(staging, key, &old, item).await;
@@ -274,7 +275,7 @@ async fn delete(
     condition: &Condition,
 ) -> Result<(Outcome, Work), Fault> {
     let (key, old) = existing(staging, target).await?;
-    condition.check(old.etag())?;
+    condition.check(old.etag(), old.time)?;
     staging.remove(&key, &old, LogKind::Delete { key: key.clone() })?;
     let work = Work::Delete { bytes: old.document.bytes().len(), terms: terms(staging, &old) };
     Ok((Outcome::Deleted, work))
@@ -346,8 +347,12 @@ pub(crate) fn read_outcome(record: Record, condition: &Condition) -> Result<Outc
             Ok(Outcome::NotModified(record.etag()))
         }
         Condition::IfAbsent => Ok(Outcome::NotModified(record.etag())),
-        Condition::None | Condition::IfMatch(_) | Condition::IfExists | Condition::IfNoneMatch(_) => {
-            condition.check(record.etag())?;
+        Condition::None
+        | Condition::IfMatch(_)
+        | Condition::IfExists
+        | Condition::IfNoneMatch(_)
+        | Condition::IfWrittenAt(_) => {
+            condition.check(record.etag(), record.time)?;
             Ok(Outcome::Read(record.into_stored()))
         }
     }

@@ -21,8 +21,9 @@
 //!          'd' · database:4                                                database
 //!          'c' · container:4                                               container with its partition map
 //!          'o' · offer:4                                                   offer
-//!          'u' 'p' 's' 't' 'f' 'k' · number:4                              user, permission, stored procedure,
-//!                                                                          trigger, function, encryption key
+//!          'u' 'p' 's' 't' 'f' 'k' 'a' · number:4                          user, permission, stored procedure,
+//!                                                                          trigger, function, encryption key,
+//!                                                                          annotation
 //!          'x' · container:4                                               dropped container whose rows are deleted
 //! ```
 //!
@@ -350,6 +351,8 @@ pub enum EntryKind {
     UserDefinedFunction,
     /// Client encryption keys of a database.
     ClientEncryptionKey,
+    /// Annotations of databases and containers.
+    Annotation,
 }
 
 impl EntryKind {
@@ -361,6 +364,7 @@ impl EntryKind {
             EntryKind::Trigger => b"t",
             EntryKind::UserDefinedFunction => b"f",
             EntryKind::ClientEncryptionKey => b"k",
+            EntryKind::Annotation => b"a",
         }
     }
 }

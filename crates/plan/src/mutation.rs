@@ -2,8 +2,8 @@
 
 use crate::Outcome;
 use crate::{Filter, Item};
-use model::{DocumentNumber, EffectiveKey, Etag, PartitionKey, PreconditionFault};
-use value::PatchOperation;
+use model::{DocumentNumber, EffectiveKey, Etag, LimitFault, PartitionKey, PreconditionFault, Ticks};
+use value::{Document, PatchOperation};
 
 /// A complete partition key with its hash: identifies one logical partition.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,17 +39,20 @@ pub enum Condition {
     IfNoneMatch(String),
     /// There is no stored version.
     IfAbsent,
+    /// The stored version was written at this time. Times identify the versions of a document as ETags do.
+    IfWrittenAt(Ticks),
 }
 
 impl Condition {
     /// Refuses a stored version that violates the condition.
-    pub fn check(&self, current: Etag) -> Result<(), PreconditionFault> {
+    pub fn check(&self, current: Etag, time: Ticks) -> Result<(), PreconditionFault> {
         let matches = |text: &str| text == current.to_string();
         match self {
             Condition::None | Condition::IfExists => Ok(()),
             Condition::IfMatch(etag) if matches(etag) => Ok(()),
             Condition::IfNoneMatch(etag) if !matches(etag) => Ok(()),
-            Condition::IfMatch(_) | Condition::IfNoneMatch(_) => {
+            Condition::IfWrittenAt(expected) if *expected == time => Ok(()),
+            Condition::IfMatch(_) | Condition::IfNoneMatch(_) | Condition::IfWrittenAt(_) => {
                 Err(PreconditionFault::EtagMismatch { current })
             }
             Condition::IfAbsent => Err(PreconditionFault::Exists),
@@ -76,6 +79,9 @@ pub enum WhenAbsent {
     /// Refuses the merge.
     Refuse,
 }
+
+/// Refuses a document that exceeds the limits of its API. Only the partition sees the result of a merge.
+pub type ResultCheck = fn(&Document) -> Result<(), LimitFault>;
 
 /// A change of one document.
 #[derive(Clone, Debug)]
@@ -113,6 +119,8 @@ pub enum Mutation {
         condition: Condition,
         /// What happens if there is no stored version.
         absent: WhenAbsent,
+        /// Limits of the result beyond those of every document.
+        check: Option<ResultCheck>,
     },
     /// Change parts of an existing document.
     Patch {

@@ -19,6 +19,7 @@ pub enum Decoded<'a> {
     String(&'a str),
     Binary { subtype: u8, bytes: &'a [u8] },
     Date(i64),
+    Ticks(i64),
     Guid([u8; 16]),
     ObjectId([u8; 12]),
     Array(Elements<'a>),
@@ -38,6 +39,7 @@ impl Decoded<'_> {
             | Decoded::String(_)
             | Decoded::Binary { .. }
             | Decoded::Date(_)
+            | Decoded::Ticks(_)
             | Decoded::Guid(_)
             | Decoded::ObjectId(_)
             | Decoded::Array(_)
@@ -59,6 +61,7 @@ pub(crate) fn decode_bytes(bytes: &[u8]) -> Option<Decoded<'_>> {
         Tag::Double => Decoded::Double(read_double(payload)?),
         Tag::Decimal => Decoded::Decimal(Decimal128(payload.try_into().ok()?)),
         Tag::Date => Decoded::Date(i64::from_le_bytes(payload.try_into().ok()?)),
+        Tag::Ticks => Decoded::Ticks(i64::from_le_bytes(payload.try_into().ok()?)),
         Tag::Guid => Decoded::Guid(payload.try_into().ok()?),
         Tag::ObjectId => Decoded::ObjectId(payload.try_into().ok()?),
         Tag::String => Decoded::String(str::from_utf8(payload).ok()?),
@@ -98,6 +101,7 @@ pub(crate) fn decode_tree(value: &Value) -> Decoded<'_> {
         Value::String(value) => Decoded::String(value),
         Value::Binary { subtype, bytes } => Decoded::Binary { subtype: *subtype, bytes },
         Value::Date(value) => Decoded::Date(*value),
+        Value::Ticks(value) => Decoded::Ticks(*value),
         Value::Guid(value) => Decoded::Guid(*value),
         Value::ObjectId(value) => Decoded::ObjectId(*value),
         Value::Array(elements) => Decoded::Array(Elements::tree(elements)),

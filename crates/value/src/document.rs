@@ -64,6 +64,11 @@ impl Document {
         Ok(Document { bytes: Bytes::from(read::encode_object(text, skip)?) })
     }
 
+    /// As [`from_json`](Self::from_json), but refuses text in which an object has a name twice.
+    pub fn from_json_distinct(text: &[u8]) -> Result<Document, JsonError> {
+        Ok(Document { bytes: Bytes::from(read::encode_object_distinct(text)?) })
+    }
+
     /// Reads an object in binary JSON, without the root members named in `skip`.
     pub fn from_binary_json_without(buffer: &[u8], skip: &[&str]) -> Result<Document, JsonError> {
         Ok(Document { bytes: Bytes::from(binary_json::read::encode_object(buffer, skip)?) })
@@ -179,25 +184,26 @@ impl fmt::Debug for Document {
 }
 
 /// Builds a document member by member.
-pub(crate) struct DocumentBuilder {
+pub struct DocumentBuilder {
     encoder: ValueEncoder,
     error: Option<DocumentError>,
 }
 
 impl DocumentBuilder {
     /// A document without members.
-    pub(crate) fn new() -> DocumentBuilder {
+    pub fn new() -> DocumentBuilder {
         DocumentBuilder::with_capacity(256)
     }
 
-    fn with_capacity(size: usize) -> DocumentBuilder {
+    /// A document without members, with room for about `size` bytes.
+    pub fn with_capacity(size: usize) -> DocumentBuilder {
         let mut encoder = ValueEncoder::with_capacity(size);
         encoder.begin(ContainerKind::Object);
         DocumentBuilder { encoder, error: None }
     }
 
     /// Adds a member. An existing name keeps its position and gets the new value.
-    pub(crate) fn member(&mut self, name: &str, value: ValueRef<'_>) -> &mut DocumentBuilder {
+    pub fn member(&mut self, name: &str, value: ValueRef<'_>) -> &mut DocumentBuilder {
         self.encoder.name(name);
         if let Err(error) = self.encoder.value(value, JSON_DEPTH_MAX - 1) {
             self.error.get_or_insert(error.into());
@@ -219,7 +225,7 @@ impl DocumentBuilder {
     }
 
     /// The finished document, or the first error of a member.
-    pub(crate) fn finish(mut self) -> Result<Document, DocumentError> {
+    pub fn finish(mut self) -> Result<Document, DocumentError> {
         if let Some(error) = self.error {
             return Err(error);
         }
@@ -244,6 +250,7 @@ fn validate(value: &[u8], levels_left: usize) -> Option<()> {
         | Decoded::String(_)
         | Decoded::Binary { .. }
         | Decoded::Date(_)
+        | Decoded::Ticks(_)
         | Decoded::Guid(_)
         | Decoded::ObjectId(_) => Some(()),
         Decoded::Array(_) => {

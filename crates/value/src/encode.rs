@@ -173,6 +173,13 @@ impl ValueEncoder {
         self.open.push(Open { container, tag_position, entries_first: self.entries.len() });
     }
 
+    /// Whether the innermost container is an object that has a name twice.
+    pub(crate) fn repeats_name(&self) -> bool {
+        self.open.last().is_some_and(|open| {
+            open.container == ContainerKind::Object && self.has_repeated_name(open.entries_first)
+        })
+    }
+
     /// Ends the innermost container by writing its table.
     pub(crate) fn end(&mut self) -> Result<(), TooLarge> {
         let Some(open) = self.open.pop() else {
@@ -213,6 +220,7 @@ impl ValueEncoder {
             Decoded::String(value) => self.string(value),
             Decoded::Binary { subtype, bytes } => self.binary(subtype, bytes),
             Decoded::Date(value) => self.fixed(Tag::Date, &value.to_le_bytes()),
+            Decoded::Ticks(value) => self.fixed(Tag::Ticks, &value.to_le_bytes()),
             Decoded::Guid(value) => self.fixed(Tag::Guid, &value),
             Decoded::ObjectId(value) => self.fixed(Tag::ObjectId, &value),
             Decoded::Array(elements) => {

@@ -4,7 +4,7 @@
 //! value    tag                                               null, false, true
 //!          tag  little-endian integer of 1, 2, 4 or 8 bytes   int32, int64
 //!          tag  IEEE bits, 4 bytes when they lose nothing     double
-//!          tag  8 / 16 / 16 / 12 bytes                        date, decimal, guid, object id
+//!          tag  8 / 8 / 16 / 16 / 12 bytes                    date, ticks, decimal, guid, object id
 //!          tag  UTF-8                                         string
 //!          tag  subtype  bytes                                binary
 //!
@@ -36,6 +36,7 @@ pub(crate) enum Tag {
     Double,
     Decimal,
     Date,
+    Ticks,
     Guid,
     ObjectId,
     String,
@@ -62,6 +63,7 @@ impl Tag {
             Tag::Binary => 0x0c,
             Tag::Array(width) => 0x10 | width.to_bits(),
             Tag::Object(width) => 0x20 | width.to_bits(),
+            Tag::Ticks => 0x39,
         }
     }
 
@@ -85,6 +87,7 @@ impl Tag {
             0x20 => Tag::Object(Width::One),
             0x21 => Tag::Object(Width::Two),
             0x22 => Tag::Object(Width::Four),
+            0x39 => Tag::Ticks,
             _ => return None,
         })
     }

@@ -9,6 +9,7 @@
 //! number              21  code drawn in `numbercode`
 //! string              28  UTF-8, 00 written as 00 ff  00 01
 //! date                30  8 bytes big endian, sign turned
+//! ticks               32  8 bytes big endian, sign turned
 //! guid                38  16 bytes
 //! object id           40  12 bytes
 //! binary              48  subtype  bytes, 00 written as 00 ff  00 01
@@ -39,6 +40,7 @@ const NAN: u8 = 0x20;
 const NUMBER: u8 = 0x21;
 const STRING: u8 = 0x28;
 const DATE: u8 = 0x30;
+const TICKS: u8 = 0x32;
 const GUID: u8 = 0x38;
 const OBJECT_ID: u8 = 0x40;
 const BINARY: u8 = 0x48;
@@ -120,6 +122,7 @@ pub fn key_kind_bytes(kind: Kind) -> RangeInclusive<u8> {
         Kind::Int32 | Kind::Int64 | Kind::Double | Kind::Decimal => NAN..=NUMBER,
         Kind::String => STRING..=STRING,
         Kind::Date => DATE..=DATE,
+        Kind::Ticks => TICKS..=TICKS,
         Kind::Guid => GUID..=GUID,
         Kind::ObjectId => OBJECT_ID..=OBJECT_ID,
         Kind::Binary => BINARY..=BINARY,
@@ -139,6 +142,10 @@ fn encode_nested(value: ValueRef<'_>, levels_left: usize, out: &mut Vec<u8>) {
         Decoded::String(value) => encode_string(value, out),
         Decoded::Date(value) => {
             out.push(DATE);
+            out.extend_from_slice(&(value ^ i64::MIN).to_be_bytes());
+        }
+        Decoded::Ticks(value) => {
+            out.push(TICKS);
             out.extend_from_slice(&(value ^ i64::MIN).to_be_bytes());
         }
         Decoded::Guid(value) => {
@@ -214,6 +221,10 @@ fn decode_nested(code: &[u8], levels_left: usize) -> Result<(Value, &[u8]), Dama
         DATE => {
             let (bytes, rest) = rest.split_first_chunk::<8>().ok_or(Damaged)?;
             (Value::Date(i64::from_be_bytes(*bytes) ^ i64::MIN), rest)
+        }
+        TICKS => {
+            let (bytes, rest) = rest.split_first_chunk::<8>().ok_or(Damaged)?;
+            (Value::Ticks(i64::from_be_bytes(*bytes) ^ i64::MIN), rest)
         }
         GUID => {
             let (bytes, rest) = rest.split_first_chunk::<16>().ok_or(Damaged)?;
@@ -335,6 +346,10 @@ mod tests {
             Value::Date(-1),
             Value::Date(0),
             Value::Date(i64::MAX),
+            Value::Ticks(i64::MIN),
+            Value::Ticks(-1),
+            Value::Ticks(0),
+            Value::Ticks(i64::MAX),
             Value::Guid([1; 16]),
             Value::Guid([0xff; 16]),
             Value::ObjectId([0; 12]),

@@ -40,8 +40,8 @@ mod value;
 pub use binary_json::BINARY_JSON_MARK;
 pub use decimal::{Decimal128, DecimalParts};
 pub use decoded::{Decoded, Elements, Members};
-pub use document::{Damaged, Document, DocumentError};
-pub use json::{JsonError, JsonErrorKind};
+pub use document::{Damaged, Document, DocumentBuilder, DocumentError};
+pub use json::{JsonError, JsonErrorKind, write_json_string};
 pub use keycode::{
     decode_key, decode_key_descending, decode_key_optional, encode_key, encode_key_descending,
     encode_key_prefix, encode_key_str, encode_key_value, encode_undefined, key_kind_bytes,

@@ -34,6 +34,7 @@ fn compare_nested(left: ValueRef<'_>, right: ValueRef<'_>, levels_left: usize) -
         (Decoded::Bool(left), Decoded::Bool(right)) => left.cmp(&right),
         (Decoded::String(left), Decoded::String(right)) => left.cmp(right),
         (Decoded::Date(left), Decoded::Date(right)) => left.cmp(&right),
+        (Decoded::Ticks(left), Decoded::Ticks(right)) => left.cmp(&right),
         (Decoded::Guid(left), Decoded::Guid(right)) => left.cmp(&right),
         (Decoded::ObjectId(left), Decoded::ObjectId(right)) => left.cmp(&right),
         (
@@ -65,11 +66,12 @@ fn class(value: &Decoded<'_>) -> u8 {
         Decoded::Int32(_) | Decoded::Int64(_) | Decoded::Double(_) | Decoded::Decimal(_) => 2,
         Decoded::String(_) => 3,
         Decoded::Date(_) => 4,
-        Decoded::Guid(_) => 5,
-        Decoded::ObjectId(_) => 6,
-        Decoded::Binary { .. } => 7,
-        Decoded::Array(_) => 8,
-        Decoded::Object(_) => 9,
+        Decoded::Ticks(_) => 5,
+        Decoded::Guid(_) => 6,
+        Decoded::ObjectId(_) => 7,
+        Decoded::Binary { .. } => 8,
+        Decoded::Array(_) => 9,
+        Decoded::Object(_) => 10,
     }
 }
 

@@ -267,6 +267,7 @@ fn container(value: &mut Value) -> Result<Parent<'_>, PatchCause> {
         | Value::String(_)
         | Value::Binary { .. }
         | Value::Date(_)
+        | Value::Ticks(_)
         | Value::Guid(_)
         | Value::ObjectId(_) => Err(PatchCause::NotAContainer),
     }

@@ -52,6 +52,7 @@ impl<'a> ValueRef<'a> {
                 Some(Tag::Double) => Kind::Double,
                 Some(Tag::Decimal) => Kind::Decimal,
                 Some(Tag::Date) => Kind::Date,
+                Some(Tag::Ticks) => Kind::Ticks,
                 Some(Tag::Guid) => Kind::Guid,
                 Some(Tag::ObjectId) => Kind::ObjectId,
                 Some(Tag::String) => Kind::String,
@@ -69,6 +70,7 @@ impl<'a> ValueRef<'a> {
                 Value::String(_) => Kind::String,
                 Value::Binary { .. } => Kind::Binary,
                 Value::Date(_) => Kind::Date,
+                Value::Ticks(_) => Kind::Ticks,
                 Value::Guid(_) => Kind::Guid,
                 Value::ObjectId(_) => Kind::ObjectId,
                 Value::Array(_) => Kind::Array,
@@ -247,6 +249,7 @@ impl<'a> ValueRef<'a> {
     /// | NaN, infinities (double, decimal) | `"NaN"`, `"Infinity"`, `"-Infinity"` |
     /// | decimal | a number with all its digits; a string if no double is that large |
     /// | date | `"2024-02-29T12:00:00.000Z"`; years with more than four digits as `"+012345-…"` |
+    /// | ticks | `"2024-02-29T12:00:00.0000000Z"`, years as above |
     /// | guid | `"00112233-4455-6677-8899-aabbccddeeff"` |
     /// | object id | 24 hexadecimal digits |
     /// | binary | base64 with padding, without the subtype |
@@ -280,6 +283,7 @@ fn to_value(value: ValueRef<'_>, levels_left: usize) -> Value {
         Decoded::String(value) => Value::String(value.to_owned()),
         Decoded::Binary { subtype, bytes } => Value::Binary { subtype, bytes: bytes.to_vec() },
         Decoded::Date(value) => Value::Date(value),
+        Decoded::Ticks(value) => Value::Ticks(value),
         Decoded::Guid(value) => Value::Guid(value),
         Decoded::ObjectId(value) => Value::ObjectId(value),
         Decoded::Array(elements) => {

@@ -11,15 +11,14 @@
 //! | least key | 36 | 04, before all values | BSON |
 //! | greatest key | 37 | 7c, after all values | BSON |
 //! | undefined as a value | 38 | 0c, before null | BSON |
-//! | date in ticks of 100 ns | 39 | 32, after dates | Edm |
 //!
 //! The other kinds of BSON and Edm are those of `format`: null, Booleans, 32- and 64-bit integers, doubles, decimals,
-//! dates in milliseconds, GUIDs, object ids, strings, binary, arrays and objects. A byte of no kind is damage.
+//! dates in milliseconds or in ticks of 100 ns, GUIDs, object ids, strings, binary, arrays and objects. A byte of no kind is damage.
 
 use crate::format::Tag;
 
 /// The tag and the byte in the key code of each kind.
-pub(crate) const RESERVED: [(u8, u8); 10] = [
+pub(crate) const RESERVED: [(u8, u8); 9] = [
     (0x30, 0x60),
     (0x31, 0x62),
     (0x32, 0x64),
@@ -29,7 +28,6 @@ pub(crate) const RESERVED: [(u8, u8); 10] = [
     (0x36, 0x04),
     (0x37, 0x7c),
     (0x38, 0x0c),
-    (0x39, 0x32),
 ];
 
 const _: () = {
@@ -54,7 +52,7 @@ mod tests {
             assert!(decode_key(&[&[code][..], &[1; 16]].concat()).is_err(), "key code {code:#x}");
         }
         let known = |byte: u8| Tag::from_byte(byte).is_some();
-        assert_eq!((0..=u8::MAX).filter(|byte| known(*byte)).count(), 18);
+        assert_eq!((0..=u8::MAX).filter(|byte| known(*byte)).count(), 19);
         assert!(!known(0));
     }
 

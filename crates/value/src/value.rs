@@ -35,6 +35,8 @@ pub enum Value {
     },
     /// Milliseconds since 1970-01-01 UTC.
     Date(i64),
+    /// Ticks of 100 ns since 1970-01-01 UTC.
+    Ticks(i64),
     /// A UUID, bytes in the order of its text.
     Guid([u8; 16]),
     /// An object id of BSON.
@@ -58,6 +60,7 @@ pub enum Kind {
     String,
     Binary,
     Date,
+    Ticks,
     Guid,
     ObjectId,
     Array,
@@ -110,6 +113,7 @@ impl Value {
             | Value::String(_)
             | Value::Binary { .. }
             | Value::Date(_)
+            | Value::Ticks(_)
             | Value::Guid(_)
             | Value::ObjectId(_)
             | Value::Array(_) => None,

@@ -197,7 +197,12 @@ fn step(name: &str, argument: ValueRef<'_>) -> Result<DocumentOperation, LineFau
     Ok(match name {
         "create" => DocumentOperation::Write(Mutation::Create { item: item()? }),
         "merge" => {
-            DocumentOperation::Write(Mutation::Merge { item: item()?, condition, absent: WhenAbsent::Create })
+            DocumentOperation::Write(Mutation::Merge {
+                item: item()?,
+                condition,
+                absent: WhenAbsent::Create,
+                check: None,
+            })
         }
         "delete" => DocumentOperation::Write(Mutation::Delete { target: target()?, condition }),
         "read" => DocumentOperation::Read { target: target()?, condition },

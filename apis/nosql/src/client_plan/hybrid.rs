@@ -160,6 +160,7 @@ fn words_of(values: &[plan::query::Expression]) -> Option<Vec<Expression>> {
             | Value::String(_)
             | Value::Binary { .. }
             | Value::Date(_)
+            | Value::Ticks(_)
             | Value::Guid(_)
             | Value::ObjectId(_)
             | Value::Object(_) => words.push(literal(value)?),

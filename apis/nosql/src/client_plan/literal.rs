@@ -28,7 +28,7 @@ pub(super) fn literal(value: &Value) -> Option<Expression> {
         ),
         // Of decimals JSON makes only integers above the signed ones.
         Value::Decimal(decimal) => ExpressionKind::Number(NumberLiteral::Unsigned(decimal.to_u64_exact()?)),
-        Value::Binary { .. } | Value::Date(_) | Value::Guid(_) | Value::ObjectId(_) => {
+        Value::Binary { .. } | Value::Date(_) | Value::Ticks(_) | Value::Guid(_) | Value::ObjectId(_) => {
             return None;
         }
     };

@@ -134,6 +134,7 @@ fn rank(value: &Value) -> Option<usize> {
         Kind::Decimal
         | Kind::Binary
         | Kind::Date
+        | Kind::Ticks
         | Kind::Guid
         | Kind::ObjectId
         | Kind::Array

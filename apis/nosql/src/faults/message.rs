@@ -220,6 +220,7 @@ fn limit(fault: &LimitFault) -> String {
         | LimitFault::TransactionDocuments { .. }
         | LimitFault::AnswerBytes { .. }
         | LimitFault::TooManyOperations { .. }
+        | LimitFault::TooManyMembers { .. }
         | LimitFault::TooManyResources { .. }
         | LimitFault::Exhausted { .. }
         | LimitFault::Overloaded { .. }
@@ -261,7 +262,7 @@ mod tests {
     }
 
     fn message(fault: impl Into<NosqlFault>) -> String {
-        let activity = ActivityId::of(&RequestHeaders::default(), &Still);
+        let activity = ActivityId::random(&Still);
         let body: serde_json::Value =
             serde_json::from_slice(&body(&fault.into().into(), &activity, None)).unwrap();
         body["message"].as_str().unwrap().to_owned()

@@ -16,6 +16,7 @@ pub(crate) use query_text::code;
 pub(crate) use status::wire;
 pub(crate) use subject::Subject;
 
+use crate::wire::body::BodyFault;
 use crate::client_plan::Unmergeable;
 use crate::compatibility::StrictFault;
 use engine::script::ScriptFault;
@@ -51,6 +52,15 @@ pub(crate) enum NosqlFault {
     /// A request that only the service refuses.
     #[error(transparent)]
     Strict(#[from] StrictFault),
+}
+
+impl From<BodyFault> for NosqlFault {
+    fn from(fault: BodyFault) -> NosqlFault {
+        match fault {
+            BodyFault::Limit(limit) => limit.into(),
+            BodyFault::Late | BodyFault::BrokenOff => WireFault::Body { reason: fault.to_string() }.into(),
+        }
+    }
 }
 
 impl From<ScriptRefusal> for NosqlFault {

@@ -183,7 +183,9 @@ fn limit(fault: &LimitFault) -> (StatusCode, u32) {
         | LimitFault::TransactionDocuments { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 0),
         // Unverified: the substatus that is assumed to make bulk clients resend the operation in another request.
         LimitFault::AnswerBytes { .. } => (StatusCode::PAYLOAD_TOO_LARGE, 3402),
-        LimitFault::TooManyOperations { .. } | LimitFault::KeyBytes { .. } => (StatusCode::BAD_REQUEST, 0),
+        LimitFault::TooManyOperations { .. }
+        | LimitFault::TooManyMembers { .. }
+        | LimitFault::KeyBytes { .. } => (StatusCode::BAD_REQUEST, 0),
         LimitFault::TransactionTime { .. } => (StatusCode::REQUEST_TIMEOUT, 0),
         LimitFault::LogicalPartitionFull { .. } => (StatusCode::FORBIDDEN, 1014),
         LimitFault::TooManyResources { .. } | LimitFault::Exhausted { .. } => (StatusCode::FORBIDDEN, 1005),

@@ -68,11 +68,12 @@ pub(crate) use sender::check_sender;
 use crate::faults::{NosqlFault, Refusal, WireFault};
 use crate::lower::{LoweredQuery, QueryText, TextCache};
 use crate::route::{ContainerPath, Operation};
-use crate::service::{ConnectionInfo, NosqlOptions};
+use crate::service::NosqlOptions;
 use crate::wire::links::ContainerLinks;
 use crate::wire::reply::Reply;
 use crate::wire::request_headers::RequestHeaders;
 use crate::wire::{definition, headers, names, resources, version};
+use api_http::ConnectionInfo;
 use bytes::Bytes;
 use engine::{
     Action, Addressed, AdminPass, CatalogPass, Container, Creation, Database, Engine, Guarded, Keyed,

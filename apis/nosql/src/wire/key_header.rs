@@ -44,6 +44,7 @@ fn component(element: &Value) -> Option<KeyComponent> {
         | Kind::Decimal
         | Kind::Binary
         | Kind::Date
+        | Kind::Ticks
         | Kind::Guid
         | Kind::ObjectId => KeyComponent::from_value(element),
     }

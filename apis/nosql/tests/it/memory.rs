@@ -43,7 +43,7 @@ fn read_large() -> Call {
 }
 
 fn by(memory: Option<&Arc<ConnectionMemory>>) -> ConnectionInfo {
-    ConnectionInfo { secure: true, memory: memory.cloned() }
+    ConnectionInfo { secure: true, peer: std::net::Ipv4Addr::LOCALHOST.into(), memory: memory.cloned() }
 }
 
 #[tokio::test(start_paused = true)]

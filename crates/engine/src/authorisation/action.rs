@@ -131,6 +131,13 @@ pub enum Reach<'a> {
     Script(ScriptKind, &'a str),
     /// Documents of one partition key.
     LogicalPartition(&'a PartitionKey),
+    /// One document, by the string that distinguishes the documents of its partition key.
+    Row {
+        /// Its partition key.
+        key: &'a PartitionKey,
+        /// The string.
+        row: &'a str,
+    },
     /// One document.
     Document {
         /// Its partition key; `None` if only the document itself contains it.

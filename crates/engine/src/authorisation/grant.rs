@@ -96,7 +96,10 @@ impl Grant {
     fn reaches_scripts(&self, resource: Resource<'_>) -> bool {
         let is_script = match resource {
             Resource::Container(_, Reach::Scripts(_) | Reach::Script(..)) => self.is_in(resource),
-            Resource::Container(_, Reach::Whole | Reach::LogicalPartition(_) | Reach::Document { .. })
+            Resource::Container(
+                _,
+                Reach::Whole | Reach::LogicalPartition(_) | Reach::Row { .. } | Reach::Document { .. },
+            )
             | Resource::Account
             | Resource::Database(_) => false,
         };
@@ -137,7 +140,7 @@ impl Grant {
             Reach::Whole => true,
             Reach::Script(..) => self.reaches_script(resource) || self.reaches_scripts(resource),
             Reach::Scripts(_) => self.reaches_scripts(resource),
-            Reach::LogicalPartition(_) | Reach::Document { .. } => false,
+            Reach::LogicalPartition(_) | Reach::Row { .. } | Reach::Document { .. } => false,
         }
     }
 
@@ -159,13 +162,17 @@ impl Grant {
             GrantScope::Script(..) => false,
             GrantScope::Container => match reach {
                 Reach::Whole => self.key.is_none(),
-                Reach::LogicalPartition(key) => self.includes(Some(key)),
+                Reach::LogicalPartition(key) | Reach::Row { key, .. } => self.includes(Some(key)),
                 Reach::Document { key, .. } => self.includes(key),
                 Reach::Scripts(_) | Reach::Script(..) => false,
             },
             GrantScope::Document(item) => match reach {
                 Reach::Document { key, target } => self.includes(key) && item.is(target),
-                Reach::Whole | Reach::LogicalPartition(_) | Reach::Scripts(_) | Reach::Script(..) => false,
+                Reach::Whole
+                | Reach::LogicalPartition(_)
+                | Reach::Row { .. }
+                | Reach::Scripts(_)
+                | Reach::Script(..) => false,
             },
         }
     }

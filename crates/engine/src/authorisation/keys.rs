@@ -79,7 +79,7 @@ impl AccountKey {
     }
 
     /// Whether this key signed `payload`; takes constant time for any signature.
-    fn signed(&self, payload: &[u8], signature: &[u8]) -> bool {
+    pub(super) fn signed(&self, payload: &[u8], signature: &[u8]) -> bool {
         let mut mac = self.mac.clone();
         mac.update(payload);
         mac.verify_slice(signature).is_ok()

@@ -6,6 +6,7 @@
 
 mod action;
 mod bearer;
+mod delegation;
 mod forbidden;
 mod grant;
 mod keys;
@@ -16,6 +17,7 @@ mod token;
 pub(crate) use action::Sought;
 pub use action::{Action, Reach, Resource};
 pub use bearer::{Identity, IdentityOptions};
+pub use delegation::{CatalogRights, Delegation, KeyBound, KeyInterval};
 pub use grant::Grant;
 pub(crate) use grant::{GrantScope, ItemReference};
 pub use keys::{AccountKey, KeyFingerprint, KeyName, KeyUse};
@@ -61,6 +63,15 @@ enum Rights {
     AccountRead,
     /// A token of an identity provider: the rights of the holder's roles.
     Roles(Arc<RoleRights>),
+    /// A delegation, signed with a key of these rights: what both allow.
+    Delegated(Arc<Delegation>, KeyRights),
+}
+
+/// The rights of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum KeyRights {
+    All,
+    Read,
 }
 
 /// The caller that work is attributed to: limits per caller are counted by this.
@@ -74,6 +85,8 @@ pub(crate) enum Caller {
     Permission(ResourceNumber),
     /// A principal of the identity provider.
     Holder(String),
+    /// All holders of delegations.
+    Delegates,
 }
 
 impl Principal {
@@ -97,7 +110,22 @@ impl Principal {
             Rights::AccountRead => Caller::AccountRead,
             Rights::Permission(permission) => Caller::Permission(permission.number()),
             Rights::Roles(roles) => Caller::Holder(roles.principal().to_owned()),
+            Rights::Delegated(..) => Caller::Delegates,
         }
+    }
+
+    /// The holder of a delegation that this principal, the holder of an account key, has signed. A delegation by any
+    /// other principal allows nothing.
+    #[must_use]
+    pub fn delegate(&self, delegation: Delegation) -> Result<Principal, AccessFault> {
+        let key = match &self.rights {
+            Rights::Account => KeyRights::All,
+            Rights::AccountRead => KeyRights::Read,
+            Rights::Permission(_) | Rights::Roles(_) | Rights::Delegated(..) => {
+                return Err(AccessFault::NotPermitted { needed: "delegating rights" });
+            }
+        };
+        Ok(Principal { rights: Rights::Delegated(Arc::new(delegation), key), priority: self.priority })
     }
 
     fn with_roles(rights: RoleRights) -> Principal {
@@ -163,6 +191,13 @@ impl Access {
         Some(Principal::new(rights))
     }
 
+    /// The principal whose key signed `payload`, if that is `key`: one that an API accepts besides the account's keys,
+    /// such as the published key of an emulator.
+    pub fn verify_other_key(&self, key: &AccountKey, payload: &[u8], signature: &[u8]) -> Option<Principal> {
+        let rights = if key.name().is_read_only() { Rights::AccountRead } else { Rights::Account };
+        key.signed(payload, signature).then(|| Principal::new(rights))
+    }
+
     /// The principal that holds `key`, if it is one of the account's. The given key signs a text which the account's
     /// keys verify, so the comparison takes constant time.
     pub fn verify_key(&self, key: &[u8], now_seconds: u64) -> Option<Principal> {
@@ -189,7 +224,12 @@ impl Access {
             Rights::Roles(roles) => roles.authorise(action, resource),
             Rights::AccountRead if action.is_read() && action != Action::ReadPermissions => Ok(()),
             Rights::Permission(permission) if permission.definition().allows(action, resource) => Ok(()),
-            Rights::AccountRead | Rights::Permission(_) => {
+            Rights::Delegated(delegation, key)
+                if key.allows(action) && delegation.allows(action, resource) =>
+            {
+                Ok(())
+            }
+            Rights::AccountRead | Rights::Permission(_) | Rights::Delegated(..) => {
                 Err(AccessFault::NotPermitted { needed: action.describe() })
             }
         }
@@ -214,6 +254,7 @@ impl Access {
             },
             Rights::AccountRead => action.is_read() && action != Action::ReadPermissions,
             Rights::Permission(permission) => permission.definition().allows_somewhere(action),
+            Rights::Delegated(delegation, key) => key.allows(action) && delegation.allows_somewhere(action),
         };
         if allowed { Ok(()) } else { Err(AccessFault::NotPermitted { needed: action.describe() }) }
     }
@@ -232,6 +273,11 @@ impl Access {
         match &principal.rights {
             Rights::Account | Rights::AccountRead => {}
             Rights::Roles(roles) => roles.reveal(action, sought, resource)?,
+            Rights::Delegated(delegation, key) => {
+                if !(key.allows(action) && delegation.may_seek(sought) && delegation.allows_somewhere(action)) {
+                    return Err(AccessFault::NotPermitted { needed: action.describe() }.into());
+                }
+            }
             Rights::Permission(permission) => {
                 if !resource.is_some_and(|resource| permission.definition().is_in(resource)) {
                     return Err(AccessFault::NotPermitted { needed: action.describe() }.into());
@@ -282,6 +328,51 @@ impl Access {
         Ok(DocumentPass { container, address, priority: principal.priority })
     }
 
+    /// Permission to read one document of `container`, whose row is `row`.
+    pub fn read_row<'a>(
+        &self,
+        principal: &Principal,
+        container: &'a Container,
+        address: DocumentAddress,
+        row: &str,
+    ) -> Result<DocumentPass<'a>, AccessFault> {
+        let resource = Resource::Container(container, Reach::Row { key: &address.key, row });
+        self.authorise(principal, Action::ReadDocument, resource)?;
+        Ok(DocumentPass { container, address, priority: principal.priority })
+    }
+
+    /// Permission to perform an operation on the document whose row is `row`.
+    pub fn write_row<'a>(
+        &self,
+        principal: &'a Principal,
+        keyed: Keyed<'a>,
+        row: &str,
+    ) -> Result<WritePass<'a>, AccessFault> {
+        let resource = Resource::Container(keyed.container(), Reach::Row { key: keyed.key(), row });
+        self.authorise(principal, keyed.action(), resource)?;
+        Ok(WritePass { keyed, principal })
+    }
+
+    /// Permission to perform operations on documents of `key`, each given with the row of its document; an empty list
+    /// is refused.
+    pub fn batch_of_rows<'a>(
+        &self,
+        principal: &Principal,
+        container: &'a Container,
+        key: PartitionKey,
+        operations: Vec<(DocumentOperation, &str)>,
+    ) -> Result<BatchPass<'a>, AccessFault> {
+        if operations.is_empty() {
+            return Err(AccessFault::NotPermitted { needed: "an operation" });
+        }
+        for (operation, row) in &operations {
+            let resource = Resource::Container(container, Reach::Row { key: &key, row });
+            self.authorise(principal, Action::of_step(operation), resource)?;
+        }
+        let operations = operations.into_iter().map(|(operation, _)| operation).collect();
+        Ok(BatchPass { container, key, operations, priority: principal.priority })
+    }
+
     /// Permission to read some documents of `container`, each of which the caller may read.
     pub fn read_documents<'a>(
         &self,
@@ -324,8 +415,24 @@ impl Access {
         container: &'a Container,
         scope: Scope,
     ) -> Result<QueryPass<'a>, AccessFault> {
-        self.authorise(principal, Action::QueryDocuments, Resource::Container(container, scope.reach()))?;
-        Ok(QueryPass { container, principal, scope })
+        let resource = Resource::Container(container, scope.reach());
+        let within = match &principal.rights {
+            Rights::Delegated(delegation, _)
+                if delegation.keys.is_some()
+                    && delegation.allows_restricted(Action::QueryDocuments, resource) =>
+            {
+                Some(Arc::clone(delegation))
+            }
+            Rights::Account
+            | Rights::Permission(_)
+            | Rights::AccountRead
+            | Rights::Roles(_)
+            | Rights::Delegated(..) => {
+                self.authorise(principal, Action::QueryDocuments, resource)?;
+                None
+            }
+        };
+        Ok(QueryPass { container, principal, scope, within })
     }
 
     /// Permission to perform an operation. A caller with rights to one document may perform it on that one.
@@ -388,6 +495,15 @@ impl Access {
         let resource = Resource::Container(container, Reach::LogicalPartition(&key));
         self.authorise(principal, Action::DeleteDocument, resource)?;
         Ok(LogicalPartitionPass { container, key, priority: principal.priority })
+    }
+}
+
+impl KeyRights {
+    fn allows(self, action: Action) -> bool {
+        match self {
+            KeyRights::All => true,
+            KeyRights::Read => action.is_read() && action != Action::ReadPermissions,
+        }
     }
 }
 

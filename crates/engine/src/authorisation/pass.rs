@@ -3,12 +3,14 @@
 //! Only [`Access`](super::Access) makes them, after the check. A pass contains what it was given for, and the engine
 //! works on that: a call that takes a pass takes no additional address. Passes borrow, so they need no allocation.
 
-use super::{Action, Principal, Reach, Resource, Rights};
+use super::{Action, Delegation, KeyInterval, Principal, Reach, Resource, Rights};
 use crate::catalog::{Container, Database, Entry, NamedScript, Permission};
 use crate::documents::{DocumentAddress, Keyed};
 use crate::feed::Scope;
 use model::{AccessFault, MissingFault, PartitionKey, Priority, Rid, ScriptKind};
 use plan::DocumentOperation;
+use plan::query::{Expression, Query};
+use std::sync::Arc;
 
 /// A resource of the catalog for which passes are given. The type of a pass determines which calls accept it.
 pub trait Guarded: sealed::Sealed {
@@ -201,7 +203,11 @@ impl<'a> ExecutePass<'a> {
             Rights::Permission(permission) if !permission.definition().includes(Some(&key)) => {
                 Err(AccessFault::NotPermitted { needed: Action::ExecuteProcedure.describe() })
             }
-            Rights::Permission(_) | Rights::Account | Rights::AccountRead | Rights::Roles(_) => {
+            Rights::Permission(_)
+            | Rights::Account
+            | Rights::AccountRead
+            | Rights::Roles(_)
+            | Rights::Delegated(..) => {
                 Ok(TransactionPass { container, key, principal, rights: TransactionRights::LogicalPartition })
             }
         }
@@ -251,6 +257,22 @@ pub struct QueryPass<'a> {
     pub(crate) container: &'a Container,
     pub(crate) principal: &'a Principal,
     pub(crate) scope: Scope,
+    /// Documents outside of its interval of keys are not found.
+    pub(crate) within: Option<Arc<Delegation>>,
+}
+
+impl QueryPass<'_> {
+    /// The query that this pass permits: the requested one, with the filter of the interval of keys.
+    pub(crate) fn permitted(&self, query: &Arc<Query>) -> Arc<Query> {
+        let interval = self.within.as_ref().and_then(|delegation| delegation.keys.as_ref());
+        let Some(filter) = interval.and_then(KeyInterval::filter) else { return Arc::clone(query) };
+        let mut query = Query::clone(query);
+        query.filter = Some(match query.filter.take() {
+            Some(requested) => Expression::And(vec![filter, requested]),
+            None => filter,
+        });
+        Arc::new(query)
+    }
 }
 
 /// Permission to perform one operation on a document.

@@ -92,6 +92,7 @@ impl<'a> Change<'a> {
             self.drop_user(&user);
         }
         self.drop_entries(|shelves| &mut shelves.encryption_keys, database.rid());
+        self.drop_entries(|shelves| &mut shelves.annotations, database.rid());
         self.state.databases.remove(&database.number());
         self.state.database_names.remove(database.id());
         self.state.container_names.remove(&database.number());
@@ -178,6 +179,7 @@ impl<'a> Change<'a> {
         for kind in ScriptKind::ALL {
             self.drop_entries(script_shelf(kind), container.rid());
         }
+        self.drop_annotations(container);
         self.state.containers.remove(&number);
         if let Some(names) = self.state.container_names.get_mut(&container.database().number()) {
             names.remove(container.id());

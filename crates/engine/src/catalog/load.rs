@@ -40,6 +40,7 @@ impl CatalogState {
         load_shelf(view, Arc::make_mut(&mut shelves.triggers)).await?;
         load_shelf(view, Arc::make_mut(&mut shelves.functions)).await?;
         load_shelf(view, Arc::make_mut(&mut shelves.encryption_keys)).await?;
+        load_shelf(view, Arc::make_mut(&mut shelves.annotations)).await?;
         for (number, _) in load_rows(view, keyspace::dropped_range()).await? {
             state.dropped.push(Dropped { number: ContainerNumber(number), map: None, is_below_floor: false });
         }

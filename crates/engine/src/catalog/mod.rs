@@ -3,6 +3,7 @@
 //!
 //! One immutable state, replaced as a whole after each durable change. Changes are serialised.
 
+mod annotations;
 mod change;
 mod encryption_keys;
 mod entries;
@@ -19,6 +20,7 @@ mod state;
 mod usage;
 mod users;
 
+pub use annotations::{Annotation, AnnotationDefinition};
 pub use encryption_keys::ClientEncryptionKey;
 pub(crate) use entries::CatalogStamp;
 pub use entries::{
@@ -39,8 +41,7 @@ use entries::ContainerParts;
 use model::policy::ComputedProperty;
 use model::{
     ComputedRule, ConflictFault, ContainerChange, ContainerDefinition, ContinuationFault, DefinitionPart,
-    EncryptionRule, Fault, LimitFault, MissingFault, RequestFault, Rid, Throughput,
-};
+    EncryptionRule, Fault, LimitFault, MissingFault, RequestFault, Rid, Throughput, Ticks};
 use partition::index::{ComputedQueries, parse_computed};
 use plan::Condition;
 use std::sync::Arc;
@@ -116,7 +117,7 @@ impl Engine {
     ) -> Result<(), Fault> {
         let mut change = self.catalog.begin(self).await?;
         let current = change.state.database(pass.resource.number()).ok_or(MissingFault::Resource)?;
-        condition.check(current.etag())?;
+        condition.check(current.etag(), Ticks::from_seconds(current.ts()))?;
         for container in change.state.containers_of(&current) {
             change.drop_container(&container);
         }
@@ -185,7 +186,7 @@ impl Engine {
         let computed = self.computed_queries(&wanted.wanted.policies.computed)?;
         let mut change = self.catalog.begin(self).await?;
         let current = change.state.container(pass.resource.number()).ok_or(MissingFault::Resource)?;
-        condition.check(current.etag())?;
+        condition.check(current.etag(), Ticks::from_seconds(current.ts()))?;
         let definition = wanted.applied(current.definition())?;
         let expiry_changed = definition.default_ttl != current.definition().default_ttl;
         let replaced = Arc::new(current.replaced((definition, computed), change.stamp(), expiry_changed));
@@ -215,7 +216,7 @@ impl Engine {
     ) -> Result<(), Fault> {
         let mut change = self.catalog.begin(self).await?;
         let current = change.state.container(pass.resource.number()).ok_or(MissingFault::Resource)?;
-        condition.check(current.etag())?;
+        condition.check(current.etag(), Ticks::from_seconds(current.ts()))?;
         change.drop_container(&current);
         change.commit().await?;
         self.jobs.wake();

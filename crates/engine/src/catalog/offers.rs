@@ -5,7 +5,7 @@ use super::entries::{ListPage, ListRequest, Offer};
 use super::state::CatalogState;
 use crate::authorisation::{Account, AdminPass, CatalogPass};
 use crate::engine::Engine;
-use model::{Fault, MissingFault, Rid, ThroughputChange, ThroughputFloor};
+use model::{Fault, MissingFault, Rid, ThroughputChange, ThroughputFloor, Ticks};
 use plan::Condition;
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ impl Engine {
         let current = change.state.offer_of(&offer.owner().rid);
         let current = current.filter(|current| current.number() == offer.number());
         let current = current.ok_or(MissingFault::Resource)?;
-        condition.check(current.etag())?;
+        condition.check(current.etag(), Ticks::from_seconds(current.ts()))?;
         let throughput = wanted.applied(current.throughput(), floor(&change.state, &current))?;
         if let Rid::Container(_, number) = current.owner().rid
             && let Some(container) = change.state.container(number)

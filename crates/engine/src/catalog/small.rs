@@ -4,7 +4,7 @@ use super::change::{Change, ShelfOf};
 use super::entries::{ListPage, ListRequest};
 use super::shelf::Entry;
 use crate::engine::Engine;
-use model::{ConflictFault, Fault, MissingFault, PreconditionFault, ResourceNumber, Rid};
+use model::{ConflictFault, Fault, MissingFault, PreconditionFault, ResourceNumber, Rid, Ticks};
 use plan::Condition;
 use std::sync::Arc;
 
@@ -46,11 +46,11 @@ impl Change<'_> {
         match (existing, creation) {
             (Some(_), Creation::OnlyNew) => Err(ConflictFault::Id.into()),
             (Some(existing), Creation::OrReplace(condition)) => {
-                condition.check(existing.etag())?;
+                condition.check(existing.etag(), Ticks::from_seconds(existing.ts()))?;
                 let resource = self.replace_entry(shelf, &existing, draft.id, draft.definition);
                 Ok(Written { resource, created: false })
             }
-            (None, Creation::OrReplace(Condition::IfMatch(_) | Condition::IfExists)) => {
+            (None, Creation::OrReplace(Condition::IfMatch(_) | Condition::IfExists | Condition::IfWrittenAt(_))) => {
                 Err(PreconditionFault::Absent.into())
             }
             (None, Creation::OnlyNew | Creation::OrReplace(_)) => {
@@ -69,7 +69,7 @@ impl Change<'_> {
     ) -> Result<Arc<Entry<D>>, Fault> {
         let current = shelf(&mut self.state.shelves).get(entry.number()).cloned();
         let current = current.ok_or(MissingFault::Resource)?;
-        condition.check(current.etag())?;
+        condition.check(current.etag(), Ticks::from_seconds(current.ts()))?;
         Ok(current)
     }
 

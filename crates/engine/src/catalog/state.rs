@@ -1,5 +1,6 @@
 //! The catalog's state at one moment, how it is loaded, and how changes are serialised.
 
+use super::annotations::AnnotationDefinition;
 use super::change::Change;
 use super::entries::{Addressed, CatalogStamp, Container, Database, Offer};
 use super::partition_map::CurrentMap;
@@ -48,6 +49,7 @@ pub(crate) struct Shelves {
     pub(super) triggers: Arc<Shelf<ScriptDefinition>>,
     pub(super) functions: Arc<Shelf<ScriptDefinition>>,
     pub(super) encryption_keys: Arc<Shelf<ClientEncryptionKeyDefinition>>,
+    pub(super) annotations: Arc<Shelf<AnnotationDefinition>>,
 }
 
 impl Default for Shelves {
@@ -64,6 +66,11 @@ impl Default for Shelves {
             encode: ClientEncryptionKeyDefinition::encode,
             decode: ClientEncryptionKeyDefinition::decode,
         };
+        let annotation = DefinitionCode {
+            name: "annotation",
+            encode: AnnotationDefinition::encode,
+            decode: AnnotationDefinition::decode,
+        };
         let procedure = Shelf::new(EntryKind::StoredProcedure, script("stored procedure"));
         let function = Shelf::new(EntryKind::UserDefinedFunction, script("user-defined function"));
         Shelves {
@@ -73,6 +80,7 @@ impl Default for Shelves {
             triggers: Arc::new(Shelf::new(EntryKind::Trigger, script("trigger"))),
             functions: Arc::new(function),
             encryption_keys: Arc::new(Shelf::new(EntryKind::ClientEncryptionKey, encryption_key)),
+            annotations: Arc::new(Shelf::new(EntryKind::Annotation, annotation)),
         }
     }
 }

@@ -8,7 +8,7 @@ use model::{
 use plan::{Condition, DocumentOperation, Mutation, Outcome, WhenAbsent};
 
 fn merge(json: &str, condition: Condition, absent: WhenAbsent) -> Mutation {
-    Mutation::Merge { item: item(json), condition, absent }
+    Mutation::Merge { item: item(json), condition, absent, check: None }
 }
 
 async fn merged(

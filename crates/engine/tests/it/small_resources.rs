@@ -2,7 +2,7 @@
 
 use crate::harness::{Harness, KEY, TestAmbient};
 use engine::{
-    AccountKey, Action, CatalogPass, Container, Creation, KeyName, ListRequest, Permission, PermissionPart,
+    AccountKey, Action, Annotation, CatalogPass, Container, Creation, KeyName, ListRequest, Permission, PermissionPart,
     PermissionResource, Permissions, Principal, Reach, Resource, Script, Scripts, Users, WantedPermission,
 };
 use kv::{CommitMode, Direction, ScanLimit, Store};
@@ -15,13 +15,14 @@ use partition::keyspace::{CATALOG, EntryKind, SPACES, entry_range};
 use plan::Condition;
 use std::sync::Arc;
 
-const KINDS: [EntryKind; 6] = [
+const KINDS: [EntryKind; 7] = [
     EntryKind::User,
     EntryKind::Permission,
     EntryKind::StoredProcedure,
     EntryKind::Trigger,
     EntryKind::UserDefinedFunction,
     EntryKind::ClientEncryptionKey,
+    EntryKind::Annotation,
 ];
 
 /// Creates one resource of every kind in database `d` with container `c`.
@@ -46,6 +47,8 @@ async fn furnish(harness: &Harness) -> (Arc<Container>, Arc<Permission>) {
     let metadata = metadata.into_iter().collect();
     let definition = ClientEncryptionKeyDefinition::new("k", "A", "AQ==", metadata).unwrap();
     engine.create_encryption_key(harness.admin(&**database), definition).await.unwrap();
+    engine.annotate_database(harness.admin(&**database), "n", "of the database".to_owned()).await.unwrap();
+    engine.annotate_container(harness.admin(&*container), "n", "of the container".to_owned()).await.unwrap();
     (container, written.resource)
 }
 
@@ -113,6 +116,11 @@ async fn tokens_and_their_grants_survive_a_restart_but_not_a_change_of_keys() {
     }
     let pass = harness.reader(&**container.database());
     assert!(harness.engine.find_encryption_key(&pass, "k").is_ok());
+    let text = |annotation: Option<Arc<Annotation>>| annotation.unwrap().definition().text.clone();
+    assert_eq!(text(harness.engine.database_annotation(&pass, "n")), "of the database");
+    let pass = harness.reader(&*container);
+    assert_eq!(text(harness.engine.container_annotation(&pass, "n")), "of the container");
+    assert!(harness.engine.container_annotation(&pass, "m").is_none());
     let principal = harness.engine.verify_token(&token).unwrap();
     assert!(may_read(&harness, &principal, &container, r#"["a"]"#));
     assert!(!may_read(&harness, &principal, &container, r#"["b"]"#));
@@ -148,14 +156,14 @@ async fn a_replaced_key_ends_tokens_at_once_and_one_that_only_reads_does_not() {
 async fn no_row_outlives_its_owner() {
     let harness = Harness::new().await;
     let (container, permission) = furnish(&harness).await;
-    assert_eq!(rows(&harness.store).await, [1; 6]);
+    assert_eq!(rows(&harness.store).await, [1, 1, 1, 1, 1, 1, 2]);
     let token = token(&harness, &container, &permission);
     harness.drop_container(&container).await.unwrap();
-    assert_eq!(rows(&harness.store).await, [1, 1, 0, 0, 0, 1]);
+    assert_eq!(rows(&harness.store).await, [1, 1, 0, 0, 0, 1, 1]);
     assert!(find_script(&harness, &container, ScriptKind::Trigger).is_err());
     let database = container.database();
     harness.engine.delete_database(harness.admin(&**database), &Condition::None).await.unwrap();
-    assert_eq!(rows(&harness.store).await, [0; 6]);
+    assert_eq!(rows(&harness.store).await, [0; 7]);
     assert_eq!(harness.engine.verify_token(&token).unwrap_err(), AccessFault::TokenEnded);
 }
 
@@ -174,7 +182,7 @@ async fn a_refused_change_leaves_no_trace() {
     let pass = harness.admin(Users { database });
     let twice = harness.engine.create_user(pass, "u", &Creation::OnlyNew).await;
     assert!(twice.is_err());
-    assert_eq!(rows(&harness.store).await, [1; 6]);
+    assert_eq!(rows(&harness.store).await, [1, 1, 1, 1, 1, 1, 2]);
 }
 
 /// A pass for one database was accepted for every other: it contained no resource, and the resource was passed
@@ -207,6 +215,18 @@ async fn a_pass_for_one_database_is_none_for_another() {
     let replaced =
         engine.replace_permission(permissions(), &user, &permission, wanted(), unconditional).await;
     assert_eq!(replaced.unwrap_err(), missing);
-    assert_eq!(rows(&harness.store).await, [1; 6]);
+    assert_eq!(rows(&harness.store).await, [1, 1, 1, 1, 1, 1, 2]);
     assert!(engine.permission_token(&pass, &permission, TokenLife::DEFAULT).is_ok());
+}
+
+#[tokio::test]
+async fn an_annotation_is_replaced_and_its_size_is_limited() {
+    let harness = Harness::new().await;
+    let (container, _) = furnish(&harness).await;
+    let engine = &harness.engine;
+    let annotate = |bytes: usize| engine.annotate_container(harness.admin(&*container), "n", "x".repeat(bytes));
+    annotate(64 * 1024).await.unwrap();
+    assert!(matches!(annotate(64 * 1024 + 1).await, Err(Fault::Limit(_))));
+    let stored = engine.container_annotation(&harness.reader(&*container), "n").unwrap();
+    assert_eq!(stored.definition().text.len(), 64 * 1024);
 }

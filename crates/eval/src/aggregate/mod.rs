@@ -255,6 +255,7 @@ fn kind_rank(number: ValueRef<'_>) -> u8 {
         | Decoded::String(_)
         | Decoded::Binary { .. }
         | Decoded::Date(_)
+        | Decoded::Ticks(_)
         | Decoded::Guid(_)
         | Decoded::ObjectId(_)
         | Decoded::Array(_)

@@ -186,6 +186,7 @@ fn kind_name(kind: Kind) -> String {
         | Kind::String
         | Kind::Binary
         | Kind::Date
+        | Kind::Ticks
         | Kind::Guid
         | Kind::ObjectId
         | Kind::Array

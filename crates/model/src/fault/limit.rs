@@ -68,6 +68,14 @@ pub enum LimitFault {
         /// The limit.
         limit: usize,
     },
+    /// A document has too many members.
+    #[error("{given} members are too many, {limit} allowed")]
+    TooManyMembers {
+        /// Its members.
+        given: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// A container has the maximum number of resources of a kind.
     #[error("the container has {limit} {what}, which is the most it can have")]
     TooManyResources {
@@ -123,6 +131,7 @@ impl LimitFault {
             | LimitFault::TransactionDocuments { .. }
             | LimitFault::TransactionTime { .. }
             | LimitFault::TooManyOperations { .. }
+            | LimitFault::TooManyMembers { .. }
             | LimitFault::TooManyResources { .. }
             | LimitFault::LogicalPartitionFull { .. }
             | LimitFault::Exhausted { .. } => None,

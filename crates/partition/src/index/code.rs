@@ -35,6 +35,7 @@ pub(crate) fn write_code(value: ValueRef<'_>, kind: Kind, out: &mut Vec<u8>) {
         | Kind::String
         | Kind::Binary
         | Kind::Date
+        | Kind::Ticks
         | Kind::Guid
         | Kind::ObjectId => {
             let start = out.len();

@@ -105,6 +105,7 @@ impl<'a, Take: FnMut(&[u8], &[u8])> GeometryWalk<'a, Take> {
             | Kind::String
             | Kind::Binary
             | Kind::Date
+            | Kind::Ticks
             | Kind::Guid
             | Kind::ObjectId => {}
         }

@@ -316,6 +316,7 @@ fn encode_value(value: &Value, out: &mut Encoder) {
             out.bytes(bytes);
         }
         Value::Date(milliseconds) => tagged_signed(9, *milliseconds, out),
+        Value::Ticks(ticks) => tagged_signed(14, *ticks, out),
         Value::Guid(bytes) => {
             out.byte(10);
             out.raw(bytes);
@@ -370,6 +371,7 @@ mod tests {
             constant(Value::Double(0.0)),
             constant(Value::Double(-0.0)),
             constant(Value::Date(1)),
+            constant(Value::Ticks(1)),
             text("1"),
             text("a\", \"b"),
             Expression::Array(vec![text("a"), text("b")]),

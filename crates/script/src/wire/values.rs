@@ -47,6 +47,7 @@ pub(crate) fn encode(argument: Option<ValueRef<'_>>, out: &mut Vec<u8>) {
         Kind::Decimal
         | Kind::Binary
         | Kind::Date
+        | Kind::Ticks
         | Kind::Guid
         | Kind::ObjectId
         | Kind::Array

@@ -81,6 +81,7 @@ fn whole_count(value: &Value) -> Option<u64> {
         | Value::String(_)
         | Value::Binary { .. }
         | Value::Date(_)
+        | Value::Ticks(_)
         | Value::Guid(_)
         | Value::ObjectId(_)
         | Value::Array(_)

@@ -6,6 +6,11 @@ pub(crate) mod write;
 
 use thiserror::Error;
 
+/// Appends a text as JSON, in quotes.
+pub fn write_json_string(text: &str, out: &mut Vec<u8>) {
+    write::write_string(text, out);
+}
+
 /// Text that is not acceptable JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{kind} at byte {offset}")]
@@ -61,6 +66,9 @@ pub enum JsonErrorKind {
     /// A document must be an object.
     #[error("expected a JSON object")]
     NotAnObject,
+    /// A name that an object has twice, where that is refused.
+    #[error("repeated name")]
+    RepeatedName,
     /// A byte of binary JSON that starts no value, or not one that is allowed here.
     #[error("unknown marker {marker:#04x}")]
     UnknownMarker {

@@ -30,11 +30,26 @@ pub(crate) fn encode_object(text: &[u8], skip: &[&str]) -> Result<Vec<u8>, JsonE
     Ok(reader.encoder.into_bytes())
 }
 
+/// Encodes the text of an object; no object in it may have a name twice.
+pub(crate) fn encode_object_distinct(text: &[u8]) -> Result<Vec<u8>, JsonError> {
+    let mut reader = JsonReader::new(text, &[])?;
+    reader.distinct = true;
+    reader.cursor.skip_white_space();
+    let start = reader.cursor.position;
+    reader.document()?;
+    if text.get(start) != Some(&b'{') {
+        return Err(JsonError { kind: JsonErrorKind::NotAnObject, offset: start });
+    }
+    Ok(reader.encoder.into_bytes())
+}
+
 struct JsonReader<'a> {
     cursor: TextCursor<'a>,
     encoder: ValueEncoder,
     /// Names of root members to skip.
     skip: &'a [&'a str],
+    /// Whether repeated names are refused.
+    distinct: bool,
     /// Whether the current root member is skipped.
     skipping: bool,
     /// Buffer for names with escapes.
@@ -47,7 +62,7 @@ impl<'a> JsonReader<'a> {
         let text = str::from_utf8(text)
             .map_err(|error| JsonError { kind: JsonErrorKind::InvalidUtf8, offset: error.valid_up_to() })?;
         let encoder = ValueEncoder::with_capacity(text.len() + text.len() / 8 + 16);
-        Ok(JsonReader { cursor: TextCursor::new(text), encoder, skip, skipping: false, name: Vec::new() })
+        Ok(JsonReader { cursor: TextCursor::new(text), encoder, skip, distinct: false, skipping: false, name: Vec::new() })
     }
 
     /// Reads the single value of the text.
@@ -169,6 +184,9 @@ impl<'a> JsonReader<'a> {
     }
 
     fn end_container(&mut self) -> Result<(), JsonError> {
+        if self.distinct && self.encoder.repeats_name() {
+            return Err(self.cursor.error(JsonErrorKind::RepeatedName));
+        }
         self.encoder.end().map_err(|TooLarge| self.cursor.error(JsonErrorKind::TooLarge))
     }
 

@@ -7,7 +7,8 @@ use super::scan::{is_plain, plain_run};
 use crate::{Decimal128, Decoded, Members, ValueRef, WALK_DEPTH_MAX};
 
 const HEX_DIGITS: &[u8; 16] = b"0123456789abcdef";
-const DAY_MS: i64 = 86_400_000;
+const DAY_SECONDS: i64 = 86_400;
+const TICKS_PER_SECOND: i64 = 10_000_000;
 
 /// Appends the text of a value.
 pub(crate) fn write_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
@@ -81,6 +82,7 @@ fn write_nested(value: ValueRef<'_>, levels_left: usize, out: &mut Vec<u8>) {
         Decoded::String(value) => write_string(value, out),
         Decoded::Binary { bytes, .. } => write_ascii(&STANDARD.encode(bytes), out),
         Decoded::Date(value) => write_ascii(&date_text(value), out),
+        Decoded::Ticks(value) => write_ascii(&ticks_text(value), out),
         Decoded::Guid(value) => write_guid(&value, out),
         Decoded::ObjectId(value) => {
             out.push(b'"');
@@ -180,17 +182,28 @@ fn write_ascii(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// ISO 8601 text of a time in UTC, with the long year of ECMAScript outside 0000 to 9999.
+/// ISO 8601 text of a time in milliseconds.
 fn date_text(milliseconds: i64) -> String {
-    let (year, month, day) = civil_date(milliseconds.div_euclid(DAY_MS));
-    let time = milliseconds.rem_euclid(DAY_MS);
-    let (hour, minute) = (time / 3_600_000, time / 60_000 % 60);
-    let (second, fraction) = (time / 1_000 % 60, time % 1_000);
+    let second = second_text(milliseconds.div_euclid(1_000));
+    format!("{second}.{:03}Z", milliseconds.rem_euclid(1_000))
+}
+
+/// ISO 8601 text of a time in ticks of 100 ns.
+fn ticks_text(ticks: i64) -> String {
+    let second = second_text(ticks.div_euclid(TICKS_PER_SECOND));
+    format!("{second}.{:07}Z", ticks.rem_euclid(TICKS_PER_SECOND))
+}
+
+/// Date and time of a second in UTC, with the long year of ECMAScript outside 0000 to 9999.
+fn second_text(seconds: i64) -> String {
+    let (year, month, day) = civil_date(seconds.div_euclid(DAY_SECONDS));
+    let time = seconds.rem_euclid(DAY_SECONDS);
+    let (hour, minute, second) = (time / 3_600, time / 60 % 60, time % 60);
     let year = match year {
         0..=9999 => format!("{year:04}"),
         _ => format!("{year:+07}"),
     };
-    format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:03}Z")
+    format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")
 }
 
 /// Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar.

@@ -123,6 +123,7 @@ fn scalar() -> impl Strategy<Value = Value> {
         4 => number(),
         1 => (any::<u8>(), prop::collection::vec(any::<u8>(), 0..6)).prop_map(|(subtype, bytes)| Value::Binary { subtype, bytes }),
         1 => integer().prop_map(Value::Date),
+        1 => integer().prop_map(Value::Ticks),
         1 => any::<[u8; 16]>().prop_map(Value::Guid),
         1 => any::<[u8; 12]>().prop_map(Value::ObjectId),
     ]

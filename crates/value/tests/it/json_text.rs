@@ -105,6 +105,13 @@ fn kinds_without_json_have_their_text() {
     check(Value::Date(-62_167_219_200_001), r#""-000001-12-31T23:59:59.999Z""#);
     check(Value::Date(253_402_300_800_000), r#""+010000-01-01T00:00:00.000Z""#);
     check(Value::Date(i64::MAX), r#""+292278994-08-17T07:12:55.807Z""#);
+    check(Value::Ticks(0), r#""1970-01-01T00:00:00.0000000Z""#);
+    check(Value::Ticks(17_069_330_467_890_001), r#""2024-02-03T04:04:06.7890001Z""#);
+    check(Value::Ticks(-1), r#""1969-12-31T23:59:59.9999999Z""#);
+    check(Value::Ticks(-621_355_968_000_000_000), r#""0001-01-01T00:00:00.0000000Z""#);
+    check(Value::Ticks(2_534_023_007_999_999_999), r#""9999-12-31T23:59:59.9999999Z""#);
+    check(Value::Ticks(i64::MIN), r#""-027258-04-19T21:11:54.5224192Z""#);
+    check(Value::Ticks(i64::MAX), r#""+031197-09-14T02:48:05.4775807Z""#);
     check(
         Value::Guid(std::array::from_fn(|index| u8::try_from(index).unwrap() * 0x11)),
         r#""00112233-4455-6677-8899-aabbccddeeff""#,

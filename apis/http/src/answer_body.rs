@@ -62,7 +62,7 @@ impl Body for AnswerBody {
 }
 
 /// Bytes whose memory is reserved until the last reference to a part of them is dropped.
-pub(crate) fn reserved(mut bytes: Vec<u8>, mut reservation: Reservation) -> Bytes {
+pub fn reserved(mut bytes: Vec<u8>, mut reservation: Reservation) -> Bytes {
     if bytes.capacity() > bytes.len() + SLACK_BYTES_MAX {
         bytes.shrink_to_fit();
     }

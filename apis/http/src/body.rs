@@ -3,7 +3,6 @@
 //! A connection can only be used again after a body that was read to its end. So the body of a refused request is
 //! drained if that is cheap; otherwise the connection is closed.
 
-use crate::faults::{NosqlFault, WireFault};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use hyper::body::Body;
@@ -13,12 +12,28 @@ use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
+use thiserror::Error;
 
 /// Bytes of a refused body that are read and discarded. A client that is still sending when the connection closes sees
 /// a broken connection instead of the answer, and retries.
 const DRAIN_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-pub(crate) struct IncomingBody<'a, B> {
+/// A body that was not read.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum BodyFault {
+    /// It did not arrive in time.
+    #[error("it did not arrive in time")]
+    Late,
+    /// It ended before its announced end.
+    #[error("it broke off")]
+    BrokenOff,
+    /// It is too large.
+    #[error(transparent)]
+    Limit(LimitFault),
+}
+
+/// The body of a request.
+pub struct IncomingBody<'a, B> {
     body: Pin<&'a mut B>,
     /// Bytes received so far.
     received: usize,
@@ -33,14 +48,14 @@ pub(crate) struct IncomingBody<'a, B> {
 
 impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
     /// Nothing is read yet. The whole body must arrive within `timeout`.
-    pub(crate) fn new(body: Pin<&'a mut B>, timeout: Duration) -> IncomingBody<'a, B> {
+    pub fn new(body: Pin<&'a mut B>, timeout: Duration) -> IncomingBody<'a, B> {
         let (first, joined) = (Bytes::new(), BytesMut::new());
         IncomingBody { ended: body.is_end_stream(), body, received: 0, timeout, first, joined }
     }
 
     /// The whole body if it has already arrived, as most have: a timer costs more than reading it. A client that
     /// announces too much is refused before it sends.
-    pub(crate) async fn read_at_once(&mut self) -> Result<Option<Bytes>, NosqlFault> {
+    pub async fn read_at_once(&mut self) -> Result<Option<Bytes>, BodyFault> {
         if self.ended {
             return Ok(Some(Bytes::new()));
         }
@@ -56,14 +71,14 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
     }
 
     /// The whole body, including what was already received.
-    pub(crate) async fn read(&mut self) -> Result<Bytes, NosqlFault> {
+    pub async fn read(&mut self) -> Result<Bytes, BodyFault> {
         let timeout = self.timeout;
-        let late = |_| WireFault::Body { reason: "it did not arrive in time".to_owned() };
+        let late = |_| BodyFault::Late;
         tokio::time::timeout(timeout, self.gather()).await.map_err(late)?
     }
 
     /// Maximum size of the body.
-    pub(crate) fn bytes_expected(&self) -> usize {
+    pub fn bytes_expected(&self) -> usize {
         let left = self.body.size_hint().upper().and_then(|bytes| usize::try_from(bytes).ok());
         left.map_or(REQUEST_BYTES_MAX, |left| self.received.saturating_add(left).min(REQUEST_BYTES_MAX))
     }
@@ -73,7 +88,7 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
     }
 
     /// Can be cancelled between two pieces and restarted: received pieces are kept here.
-    async fn gather(&mut self) -> Result<Bytes, NosqlFault> {
+    async fn gather(&mut self) -> Result<Bytes, BodyFault> {
         while let Some(chunk) = self.bounded_chunk().await? {
             if self.received == chunk.len() {
                 self.first = chunk;
@@ -91,17 +106,17 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
         Ok(std::mem::take(&mut self.joined).freeze())
     }
 
-    async fn bounded_chunk(&mut self) -> Result<Option<Bytes>, NosqlFault> {
+    async fn bounded_chunk(&mut self) -> Result<Option<Bytes>, BodyFault> {
         let chunk = self.chunk().await?;
         if self.received > REQUEST_BYTES_MAX { Err(too_large(self.received)) } else { Ok(chunk) }
     }
 
     /// The next piece of data; `None` at the end.
-    async fn chunk(&mut self) -> Result<Option<Bytes>, NosqlFault> {
+    async fn chunk(&mut self) -> Result<Option<Bytes>, BodyFault> {
         // A body with all announced bytes is not polled for its end, because that takes another poll.
         while !self.body.is_end_stream() {
             let Some(frame) = self.body.frame().await else { break };
-            let broken = |_| WireFault::Body { reason: "it broke off".to_owned() };
+            let broken = |_| BodyFault::BrokenOff;
             // Trailers are ignored.
             let Ok(data) = frame.map_err(broken)?.into_data() else {
                 continue;
@@ -114,7 +129,7 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
     }
 
     /// Discards the rest; returns whether the connection can be used again.
-    pub(crate) async fn drain(&mut self) -> bool {
+    pub async fn drain(&mut self) -> bool {
         if self.ended {
             return true;
         }
@@ -128,8 +143,8 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
     }
 }
 
-fn too_large(bytes: usize) -> NosqlFault {
-    LimitFault::TooLarge { bytes, limit: REQUEST_BYTES_MAX }.into()
+fn too_large(bytes: usize) -> BodyFault {
+    BodyFault::Limit(LimitFault::TooLarge { bytes, limit: REQUEST_BYTES_MAX })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// Decodes percent-encoding; `None` for an invalid escape or bytes that are not UTF-8.
-pub(crate) fn decoded(text: &str) -> Option<Cow<'_, str>> {
+pub fn decoded(text: &str) -> Option<Cow<'_, str>> {
     if !text.as_bytes().contains(&b'%') {
         return Some(Cow::Borrowed(text));
     }
@@ -21,7 +21,7 @@ pub(crate) fn decoded(text: &str) -> Option<Cow<'_, str>> {
 }
 
 /// Percent-encodes everything that is not printable ASCII, and nothing else.
-pub(crate) fn encoded(text: &str) -> Cow<'_, str> {
+pub fn encoded(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return Cow::Borrowed(text);
     }
@@ -36,7 +36,7 @@ pub(crate) fn encoded(text: &str) -> Cow<'_, str> {
 }
 
 /// Encodes everything but letters, digits and a few signs as `%XX`, which all clients decode in the same way.
-pub(crate) fn strictly_encoded(text: &str) -> String {
+pub fn strictly_encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len() * 2);
     for byte in text.bytes() {
         match byte {
@@ -50,7 +50,7 @@ pub(crate) fn strictly_encoded(text: &str) -> String {
 }
 
 /// The value of a hex digit of either case.
-pub(crate) fn hex_value(digit: u8) -> Option<u8> {
+pub fn hex_value(digit: u8) -> Option<u8> {
     match digit {
         b'0'..=b'9' => Some(digit - b'0'),
         b'a'..=b'f' => Some(digit - b'a' + 10),

@@ -12,7 +12,7 @@ thread_local! {
 }
 
 /// Parses a date, case-insensitive, to seconds since 1970; `None` if it is invalid.
-pub(crate) fn parse(text: &str) -> Option<u64> {
+pub fn parse(text: &str) -> Option<u64> {
     let Ok(bytes) = <[u8; DATE_BYTES]>::try_from(text.as_bytes()) else { return parse_any(text) };
     let (last, seconds) = LAST.get();
     if bytes == last {
@@ -29,7 +29,7 @@ fn parse_any(text: &str) -> Option<u64> {
 }
 
 /// The text of a date.
-pub(crate) fn text(seconds: u64) -> String {
+pub fn text(seconds: u64) -> String {
     httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds))
 }
 

@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 /// The headers of one request.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct RequestHeaders {
+pub struct RequestHeaders {
     map: HeaderMap,
     /// One bit for each length of a name, modulo 64.
     name_lengths: u64,
@@ -29,7 +29,7 @@ impl From<HeaderMap> for RequestHeaders {
 
 impl RequestHeaders {
     /// The first value of a header.
-    pub(crate) fn get(&self, name: &HeaderName) -> Option<&HeaderValue> {
+    pub fn get(&self, name: &HeaderName) -> Option<&HeaderValue> {
         if self.name_lengths & length_bit(name.as_str().len()) == 0 {
             return None;
         }
@@ -37,12 +37,12 @@ impl RequestHeaders {
     }
 
     /// All headers.
-    pub(crate) fn map(&self) -> &HeaderMap {
+    pub fn map(&self) -> &HeaderMap {
         &self.map
     }
 
     /// Bytes of all names and values.
-    pub(crate) fn size_bytes(&self) -> usize {
+    pub fn size_bytes(&self) -> usize {
         self.size_bytes
     }
 }

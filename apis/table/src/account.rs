@@ -1,0 +1,76 @@
+//! The accounts that the API answers for, and the two styles in which it does.
+
+use crate::edm::{ENTITY_BYTES_MAX, ENTITY_BYTES_MAX_COSMOS};
+use engine::AccountKey;
+
+/// Which of the two services an account resembles where they differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccountStyle {
+    /// Azure Table storage and its emulators.
+    Storage,
+    /// Azure Cosmos DB for Table.
+    Cosmos,
+}
+
+/// Fewest characters of a table name.
+pub const TABLE_NAME_MIN: usize = 3;
+/// Most characters of a table name in an account of Storage.
+pub const TABLE_NAME_MAX: usize = 63;
+/// Most characters of a table name in an account of Cosmos DB.
+pub const TABLE_NAME_MAX_COSMOS: usize = 254;
+
+impl AccountStyle {
+    /// Largest entity, by [`entity_bytes`](crate::edm::entity_bytes).
+    pub(crate) fn entity_bytes_max(self) -> usize {
+        match self {
+            AccountStyle::Storage => ENTITY_BYTES_MAX,
+            AccountStyle::Cosmos => ENTITY_BYTES_MAX_COSMOS,
+        }
+    }
+
+    /// Whether `name` can be the name of a table.
+    pub(crate) fn is_table_name(self, name: &str) -> bool {
+        let max = match self {
+            AccountStyle::Storage => TABLE_NAME_MAX,
+            AccountStyle::Cosmos => TABLE_NAME_MAX_COSMOS,
+        };
+        let is_formed = name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+            && name.bytes().next().is_some_and(|first| first.is_ascii_alphabetic());
+        is_formed
+            && (TABLE_NAME_MIN..=max).contains(&name.len())
+            && !name.eq_ignore_ascii_case("tables")
+    }
+}
+
+/// The keys of an account.
+#[derive(Clone, Debug)]
+pub enum AccountKeys {
+    /// The keys of the store.
+    Store,
+    /// This key, and no other.
+    Own(AccountKey),
+}
+
+/// An account of the API. All accounts have the same tables.
+#[derive(Clone, Debug)]
+pub struct TableAccount {
+    /// Its name.
+    pub name: String,
+    /// Its style.
+    pub style: AccountStyle,
+    /// Its keys.
+    pub keys: AccountKeys,
+}
+
+#[test]
+fn names_of_tables_have_letters_digits_and_a_length() {
+    use AccountStyle::{Cosmos, Storage};
+    for style in [Storage, Cosmos] {
+        assert!(style.is_table_name("abc") && style.is_table_name("A1b") && style.is_table_name(&"t".repeat(63)));
+        for name in ["", "ab", "1ab", "a_b", "a-b", "Tables", "tAbLeS", "täb", "a b"] {
+            assert!(!style.is_table_name(name), "{name}");
+        }
+    }
+    assert!(!Storage.is_table_name(&"t".repeat(64)) && Cosmos.is_table_name(&"t".repeat(64)));
+    assert!(Cosmos.is_table_name(&"t".repeat(254)) && !Cosmos.is_table_name(&"t".repeat(255)));
+}

@@ -1,0 +1,292 @@
+//! `POST /$batch`: an entity group transaction, all or nothing, or a single query.
+
+use super::entity::{partition_key, written_time};
+use super::{Call, ETAG, delete_entity, entity, insert_entity, merge_entity, put_entity};
+use crate::edm::PARTITION_KEY;
+use crate::faults::{Code, TableFault, error_body, request};
+use crate::query_string::QueryString;
+use crate::route::{self, Operation, Selectors};
+use crate::service::trailer;
+use crate::wire::entity::{EntityKeys, entity_address, read_entity};
+use crate::wire::multipart::{
+    Batch, PartRequest, PartResponse, batch_content_type, read_batch, write_changeset, write_retrieval,
+};
+use crate::wire::reply::Reply;
+use crate::wire::{accept, etag, names};
+use api_http::Guid;
+use api_http::request_headers::RequestHeaders;
+use engine::{Action, BatchReceipt, Container};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use model::Charge;
+use plan::{DocumentOperation, Item, Mutation, Outcome, Returned};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// A request of the changeset, ready to be performed.
+struct Step {
+    table: String,
+    partition_key: String,
+    row_key: String,
+    /// Whether it inserts, and what the client wants back.
+    inserts: Option<Option<bool>>,
+    operation: DocumentOperation,
+}
+
+pub(super) async fn perform(call: &Call<'_>) -> Result<Reply, TableFault> {
+    let content_type = call.headers.get(&CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    match read_batch(content_type, &call.body)? {
+        Batch::Retrieval(part) => retrieval(call, part).await,
+        Batch::Changeset(parts) => changeset(call, parts).await,
+    }
+}
+
+static CONTENT_TYPE: http::HeaderName = names::CONTENT_TYPE;
+
+/// A part as a request of its own.
+struct Inner {
+    uri: Uri,
+    headers: RequestHeaders,
+    operation: Operation,
+}
+
+fn inner(call: &Call<'_>, part: &PartRequest) -> Result<Inner, TableFault> {
+    let malformed = || request(Code::InvalidInput, "One of the request inputs is not valid. The address of an operation is malformed.");
+    let uri: Uri = part.address.parse().or_else(|_| escaped(&part.address).parse()).map_err(|_| malformed())?;
+    let accounts = [call.account.name.as_str()];
+    let (_, path) = route::split_account(uri.path(), &accounts);
+    let tunnel = part.headers.get(route::TUNNEL).and_then(|value| value.to_str().ok());
+    let verb = route::tunneled(&part.method, tunnel)?;
+    let operation = route::operation(&verb, route::place(path)?, Selectors::default())?;
+    Ok(Inner { headers: RequestHeaders::from(part.headers.clone()), operation, uri: uri.clone() })
+}
+
+/// An address in which characters that a URI cannot have are encoded: some clients do not encode keys in batches.
+fn escaped(address: &str) -> String {
+    let mut text = String::with_capacity(address.len() * 2);
+    for byte in address.bytes() {
+        match byte {
+            b'!'..=b'~' if !matches!(byte, b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}') => {
+                text.push(char::from(byte));
+            }
+            _ => text.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    text
+}
+
+/// The call of a part, with the caller of the batch.
+fn part_call<'a>(call: &'a Call<'_>, part: &PartRequest, inner: &'a Inner, query: &'a QueryString<'a>) -> Call<'a> {
+    Call {
+        engine: call.engine,
+        options: call.options,
+        creating: call.creating,
+        account: call.account,
+        is_account_in_path: call.is_account_in_path,
+        principal: call.principal.clone(),
+        signer: call.signer.clone(),
+        connection: call.connection.clone(),
+        // Addresses in answers are those of the outer request.
+        uri: call.uri,
+        headers: &inner.headers,
+        query,
+        body: part.body.clone(),
+    }
+}
+
+async fn retrieval(call: &Call<'_>, part: PartRequest) -> Result<Reply, TableFault> {
+    let boundary = boundary(call, "batchresponse");
+    let inner = inner(call, &part)?;
+    let query = QueryString::parse(inner.uri.query().unwrap_or_default())?;
+    let part_call = part_call(call, &part, &inner, &query);
+    let answered = match &inner.operation {
+        Operation::ReadEntity(_) | Operation::QueryEntities(_) => {
+            Box::pin(super::perform(&part_call, &inner.operation)).await
+        }
+        _ => Err(request(Code::InvalidInput, "One of the request inputs is not valid. A batch reads entities only.")),
+    };
+    let (response, charge) = match answered {
+        Ok(reply) => {
+            let Reply { status, headers, body, charge, .. } = reply;
+            (PartResponse { status, headers, content_id: part.content_id, body }, charge)
+        }
+        Err(fault) => (refused(call, &fault, part.content_id), fault.charge()),
+    };
+    let mut body = Vec::new();
+    write_retrieval(&boundary, &response, &mut body);
+    Ok(answer(charge, &boundary, body))
+}
+
+async fn changeset(call: &Call<'_>, parts: Vec<PartRequest>) -> Result<Reply, TableFault> {
+    let content_ids: Vec<Option<String>> = parts.iter().map(|part| part.content_id.clone()).collect();
+    let content_id = |index: usize| content_ids.get(index).cloned().flatten();
+    let done = match transact(call, &parts).await {
+        Ok(done) => done,
+        Err(fault @ TableFault::Step { index, .. }) => {
+            return Ok(written(call, fault.charge(), &[refused(call, &fault, content_id(index))]));
+        }
+        Err(fault) => return Err(fault),
+    };
+    let mut responses = Vec::with_capacity(parts.len());
+    for (index, (step, outcome)) in done.steps.iter().zip(&done.outcomes).enumerate() {
+        let mut response = match (step.inserts, outcome) {
+            (Some(prefers_content), Outcome::Created(stored)) => {
+                let part = parts.get(index).ok_or_else(out_of_step)?;
+                let inner = inner(call, part)?;
+                let query = QueryString::default();
+                let part_call = part_call(call, part, &inner, &query);
+                let address = entity_address(done.table.id(), &step.partition_key, &step.row_key);
+                let reply = insert_entity::reply(&part_call, &done.table, stored, &address, prefers_content)?;
+                PartResponse { status: reply.status, headers: reply.headers, content_id: None, body: reply.body }
+            }
+            (_, outcome) => {
+                let mut headers = HeaderMap::new();
+                let etag = written_time(outcome).and_then(|time| HeaderValue::try_from(etag::etag(time)).ok());
+                if let Some(etag) = etag {
+                    headers.insert(&ETAG, etag);
+                }
+                PartResponse { status: StatusCode::NO_CONTENT, headers, content_id: None, body: Vec::new() }
+            }
+        };
+        response.headers.insert("dataserviceversion", HeaderValue::from_static("3.0"));
+        response.content_id = content_id(index);
+        responses.push(response);
+    }
+    Ok(written(call, done.charge, &responses))
+}
+
+fn out_of_step() -> TableFault {
+    model::Fault::Internal("a batch has more outcomes than operations".to_owned()).into()
+}
+
+/// A committed changeset.
+struct Done {
+    table: Arc<Container>,
+    steps: Vec<Step>,
+    outcomes: Vec<Outcome>,
+    charge: Charge,
+}
+
+/// Performs all requests in one commit, or none.
+async fn transact(call: &Call<'_>, parts: &[PartRequest]) -> Result<Done, TableFault> {
+    let at = |index: usize| move |fault: TableFault| TableFault::Step { index, fault: Box::new(fault) };
+    let mut steps: Vec<Step> = Vec::with_capacity(parts.len());
+    let mut operations = Vec::with_capacity(parts.len());
+    let mut rows = HashSet::with_capacity(parts.len());
+    for (index, part) in parts.iter().enumerate() {
+        let step = step(call, part).map_err(at(index))?;
+        let first = steps.first().unwrap_or(&step);
+        check_group(first, &step).map_err(at(index))?;
+        if !rows.insert(step.row_key.clone()) {
+            return Err(at(index)(request(
+                Code::InvalidDuplicateRow,
+                "The batch request contains multiple changes with same row key. An entity can appear only once in a \
+                 batch request.",
+            )));
+        }
+        operations.push(step.operation.clone());
+        steps.push(step);
+    }
+    let first = steps.first().ok_or_else(out_of_step)?;
+    let action = operations.first().map_or(Action::ReadDocument, Action::of_step);
+    let table = call.table(&first.table, action).map_err(at(0))?;
+    let key = partition_key(&table, &first.partition_key).map_err(|fault| at(0)(fault.into()))?;
+    let steps_with_rows =
+        operations.into_iter().zip(&steps).map(|(operation, step)| (operation, step.row_key.as_str())).collect();
+    let pass = call.engine.access().batch_of_rows(&call.principal, &table, key, steps_with_rows)?;
+    let BatchReceipt { charge, result, .. } = call.engine.batch(pass, Returned::Reads, &[]).await?;
+    let receipts = result.map_err(|refused| at(refused.index)(refused.fault.into()))?;
+    let outcomes = receipts.into_iter().map(|receipt| receipt.outcome).collect();
+    Ok(Done { table, steps, outcomes, charge })
+}
+
+fn step(call: &Call<'_>, part: &PartRequest) -> Result<Step, TableFault> {
+    let inner = inner(call, part)?;
+    let query = QueryString::default();
+    let call = part_call(call, part, &inner, &query);
+    let (path, operation) = match &inner.operation {
+        Operation::InsertEntity(table) => return insertion(&call, table),
+        Operation::PutEntity(path) => (path, put_entity::operation(&call, path, entity::condition(&call)?)?),
+        Operation::MergeEntity(path) => (path, merge_entity::operation(&call, path, entity::condition(&call)?)?),
+        Operation::DeleteEntity(path) => (path, delete_entity::operation(path, entity::condition(&call)?)?),
+        Operation::ReadServiceProperties
+        | Operation::ReplaceServiceProperties
+        | Operation::ReadStatistics
+        | Operation::ListTables
+        | Operation::CreateTable
+        | Operation::ReadTable(_)
+        | Operation::DeleteTable(_)
+        | Operation::ReadTableAcl(_)
+        | Operation::ReplaceTableAcl(_)
+        | Operation::QueryEntities(_)
+        | Operation::ReadEntity(_)
+        | Operation::Batch => {
+            return Err(request(Code::InvalidInput, "One of the request inputs is not valid. A changeset writes entities only."));
+        }
+    };
+    crate::wire::entity::check_key(PARTITION_KEY, &path.partition_key)?;
+    crate::wire::entity::check_key(crate::edm::ROW_KEY, &path.row_key)?;
+    Ok(Step {
+        table: path.table.clone(),
+        partition_key: path.partition_key.clone(),
+        row_key: path.row_key.clone(),
+        inserts: None,
+        operation,
+    })
+}
+
+fn insertion(call: &Call<'_>, table: &str) -> Result<Step, TableFault> {
+    let entity = read_entity(&call.body, EntityKeys::InBody, call.style().entity_bytes_max())?;
+    let item = Item::new(entity.document)?;
+    Ok(Step {
+        table: table.to_owned(),
+        partition_key: entity.partition_key,
+        row_key: entity.row_key,
+        inserts: Some(call.prefers_content()?),
+        operation: DocumentOperation::Write(Mutation::Create { item }),
+    })
+}
+
+/// Refuses a step of another table or partition than the first one.
+fn check_group(first: &Step, step: &Step) -> Result<(), TableFault> {
+    if !step.table.eq_ignore_ascii_case(&first.table) {
+        return Err(request(Code::InvalidInput, "One of the request inputs is not valid. All operations of a batch are in one table."));
+    }
+    if step.partition_key != first.partition_key {
+        return Err(request(
+            Code::CommandsInBatchActOnDifferentPartitions,
+            "All commands in a batch must operate on same entity group.",
+        ));
+    }
+    Ok(())
+}
+
+/// The answer of a refused operation.
+fn refused(call: &Call<'_>, fault: &TableFault, content_id: Option<String>) -> PartResponse {
+    let (style, form) = (call.style(), accept::error_form(call.headers));
+    let code = fault.code(style);
+    let ambient = call.engine.ambient();
+    let trailer = trailer(&Guid::random(ambient), ambient.now_seconds());
+    let body = error_body(form, code, &fault.message(style), &trailer);
+    let mut headers = HeaderMap::new();
+    let content_type = "application/json;odata=minimalmetadata;streaming=true;charset=utf-8";
+    headers.insert(names::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert("dataserviceversion", HeaderValue::from_static("3.0"));
+    PartResponse { status: code.status(style), headers, content_id, body }
+}
+
+fn written(call: &Call<'_>, charge: Charge, responses: &[PartResponse]) -> Reply {
+    let (outer, inner) = (boundary(call, "batchresponse"), boundary(call, "changesetresponse"));
+    let mut body = Vec::with_capacity(responses.iter().map(|response| response.body.len() + 512).sum());
+    write_changeset(&outer, &inner, responses, &mut body);
+    answer(charge, &outer, body)
+}
+
+fn answer(charge: Charge, boundary: &str, body: Vec<u8>) -> Reply {
+    let mut reply = Reply { body, ..Reply::empty(StatusCode::ACCEPTED, charge) };
+    reply.text(&CONTENT_TYPE, batch_content_type(boundary));
+    reply
+}
+
+fn boundary(call: &Call<'_>, prefix: &str) -> String {
+    format!("{prefix}_{}", Guid::random(call.engine.ambient()).as_str())
+}

@@ -1,0 +1,108 @@
+//! Shared by the operations on entities: addresses, conditions, limits, answers.
+
+use super::{Call, ETAG, IF_MATCH};
+use crate::account::AccountStyle;
+use crate::edm::{
+    ENTITY_BYTES_MAX, ENTITY_BYTES_MAX_COSMOS, PARTITION_KEY, PROPERTIES_MAX, ROW_KEY, document_id, entity_bytes,
+    properties_count,
+};
+use crate::faults::TableFault;
+use crate::route::EntityPath;
+use crate::wire::entity::{EntityRow, Select, check_key, write_entity};
+use crate::wire::etag;
+use crate::wire::reply::Reply;
+use engine::{Container, DocumentAddress, DocumentReceipt, Keyed};
+use http::StatusCode;
+use model::{KeyComponent, LimitFault, PartitionKey, RequestFault, Ticks};
+use plan::{Condition, DocumentOperation, Outcome, ResultCheck, StoredDocument, Target};
+use value::Document;
+
+/// Bytes of an answer in addition to those of the document.
+const FRAME_BYTES_USUAL: usize = 384;
+
+/// The partition key of a PartitionKey.
+pub(super) fn partition_key(table: &Container, partition_key: &str) -> Result<PartitionKey, RequestFault> {
+    table.definition().partition_key.key(vec![KeyComponent::String(partition_key.to_owned())])
+}
+
+/// The document of a RowKey.
+pub(super) fn target(row_key: &str) -> Target {
+    Target::Id(document_id(row_key).into_owned())
+}
+
+/// The address of an entity. Keys that no entity can have are refused.
+pub(super) fn address(table: &Container, path: &EntityPath) -> Result<DocumentAddress, TableFault> {
+    check_key(PARTITION_KEY, &path.partition_key)?;
+    check_key(ROW_KEY, &path.row_key)?;
+    Ok(DocumentAddress {
+        key: partition_key(table, &path.partition_key)?,
+        target: target(&path.row_key),
+    })
+}
+
+/// The condition of a write; `None` without a header.
+pub(super) fn condition(call: &Call<'_>) -> Result<Option<Condition>, TableFault> {
+    call.header(&IF_MATCH)?.filter(|text| !text.is_empty()).map(etag::condition).transpose()
+}
+
+/// Checks the result of a merge.
+pub(super) fn result_check(style: AccountStyle) -> ResultCheck {
+    match style {
+        AccountStyle::Storage => |document| check_size(document, ENTITY_BYTES_MAX),
+        AccountStyle::Cosmos => |document| check_size(document, ENTITY_BYTES_MAX_COSMOS),
+    }
+}
+
+fn check_size(document: &Document, limit: usize) -> Result<(), LimitFault> {
+    let given = properties_count(document);
+    if given > PROPERTIES_MAX {
+        return Err(LimitFault::TooManyMembers { given, limit: PROPERTIES_MAX });
+    }
+    let bytes = entity_bytes(document);
+    if bytes > limit { Err(LimitFault::TooLarge { bytes, limit }) } else { Ok(()) }
+}
+
+/// Performs one write.
+pub(super) async fn write(
+    call: &Call<'_>,
+    table: &Container,
+    (key, row): (Option<PartitionKey>, &str),
+    operation: DocumentOperation,
+) -> Result<DocumentReceipt, TableFault> {
+    let keyed = Keyed::new(table, key, operation)?;
+    let pass = call.engine.access().write_row(&call.principal, keyed, row)?;
+    Ok(call.engine.write(pass).await?)
+}
+
+/// The time of the version that a write has stored.
+pub(super) fn written_time(outcome: &Outcome) -> Option<Ticks> {
+    match outcome {
+        Outcome::Created(stored) | Outcome::Replaced(stored) | Outcome::Read(stored) => Some(stored.time),
+        Outcome::Deleted | Outcome::NotModified(_) | Outcome::Nothing => None,
+    }
+}
+
+/// The answer to a write without a body.
+pub(super) fn written(receipt: &DocumentReceipt) -> Reply {
+    let mut reply = Reply::empty(StatusCode::NO_CONTENT, receipt.charge);
+    if let Some(time) = written_time(&receipt.outcome) {
+        reply.text(&ETAG, etag::etag(time));
+    }
+    reply
+}
+
+/// The JSON text of one entity.
+pub(super) fn entity_body(
+    call: &Call<'_>,
+    table: &Container,
+    stored: &StoredDocument,
+    etag: &str,
+    select: &Select,
+) -> Result<Vec<u8>, TableFault> {
+    let (level, base) = (call.level()?, call.base());
+    let frame = call.frame(level, &base, table, select);
+    let row = EntityRow { document: stored.document.root(), timestamp: stored.time, etag };
+    let mut body = Vec::with_capacity(stored.document.bytes().len() * 5 / 4 + FRAME_BYTES_USUAL);
+    write_entity(&frame, &row, &mut body);
+    Ok(body)
+}

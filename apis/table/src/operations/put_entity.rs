@@ -1,0 +1,37 @@
+//! `PUT /name(PartitionKey='p',RowKey='r')`: replaces an entity; without `If-Match`, inserts or replaces it.
+
+use super::Call;
+use super::entity::{address, condition, target, write, written};
+use crate::faults::TableFault;
+use crate::route::EntityPath;
+use crate::wire::entity::{EntityKeys, read_entity};
+use crate::wire::reply::Reply;
+use engine::Action;
+use plan::{Condition, DocumentOperation, Item, Mutation, Rename};
+
+pub(super) async fn perform(call: &Call<'_>, path: &EntityPath) -> Result<Reply, TableFault> {
+    let condition = condition(call)?;
+    let action = if condition.is_some() { Action::ReplaceDocument } else { Action::UpsertDocument };
+    let table = call.table(&path.table, action)?;
+    let address = address(&table, path)?;
+    let operation = operation(call, path, condition)?;
+    let receipt = write(call, &table, (Some(address.key), &path.row_key), operation).await?;
+    Ok(written(&receipt))
+}
+
+/// The change that the request means.
+pub(super) fn operation(
+    call: &Call<'_>,
+    path: &EntityPath,
+    condition: Option<Condition>,
+) -> Result<DocumentOperation, TableFault> {
+    let keys = EntityKeys::InAddress { partition_key: &path.partition_key, row_key: &path.row_key };
+    let entity = read_entity(&call.body, keys, call.style().entity_bytes_max())?;
+    let item = Item::new(entity.document)?;
+    Ok(DocumentOperation::Write(match condition {
+        Some(condition) => {
+            Mutation::Replace { target: target(&path.row_key), item, condition, rename: Rename::Refused }
+        }
+        None => Mutation::Upsert { item, condition: Condition::None },
+    }))
+}

@@ -1,0 +1,32 @@
+//! `GET /name(PartitionKey='p',RowKey='r')`: the hot path of most applications.
+
+use super::entity::{address, entity_body};
+use super::{Call, ETAG, query_entities};
+use crate::faults::TableFault;
+use crate::route::EntityPath;
+use crate::wire::reply::Reply;
+use crate::wire::{accept, etag};
+use engine::{Action, ReadOptions};
+use http::StatusCode;
+use model::MissingFault;
+use plan::Outcome;
+
+pub(super) async fn perform(call: &Call<'_>, path: &EntityPath) -> Result<Reply, TableFault> {
+    let table = call.table(&path.table, Action::ReadDocument)?;
+    let select = query_entities::select(call)?;
+    let level = call.level()?;
+    let address = address(&table, path)?;
+    let pass = call.engine.access().read_row(&call.principal, &table, address, &path.row_key)?;
+    let receipt = call.engine.read(pass, &ReadOptions::default()).await?;
+    let stored = match &receipt.outcome {
+        Outcome::Read(stored) | Outcome::Created(stored) | Outcome::Replaced(stored) => stored,
+        Outcome::Deleted | Outcome::NotModified(_) | Outcome::Nothing => {
+            return Err(MissingFault::Resource.into());
+        }
+    };
+    let etag = etag::etag(stored.time);
+    let body = entity_body(call, &table, stored, &etag, &select)?;
+    let mut reply = Reply::with_body(StatusCode::OK, receipt.charge, accept::content_type(level), body);
+    reply.text(&ETAG, etag);
+    Ok(reply)
+}

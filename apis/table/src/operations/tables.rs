@@ -1,0 +1,138 @@
+//! Tables as containers: names, definitions, and how one is found.
+
+use super::Call;
+use crate::account::AccountStyle;
+use crate::edm::{PARTITION_KEY, ROW_KEY};
+use crate::faults::{Code, TableFault, request};
+use crate::service::DATABASE;
+use crate::wire::entity::MetadataLevel;
+use engine::{Account, Action, Container, Database, Engine, ListRequest, Principal};
+use model::policy::CompositeIndex;
+use model::{
+    ConflictFault, ContainerDefinition, ContainerDraft, Fault, MissingFault, PartitionKeyDefinition,
+    PartitionKeyKind, RequestFault,
+};
+use std::sync::Arc;
+use value::write_json_string;
+
+/// Finds a table for a caller who may know of it. In accounts of Storage the case of its name does not matter: then
+/// `signer` looks through all names, and the caller finds the one that is meant.
+pub(crate) fn find(
+    engine: &Engine,
+    (principal, signer): (&Principal, &Principal),
+    action: Action,
+    style: AccountStyle,
+    name: &str,
+) -> Result<Arc<Container>, TableFault> {
+    check_name(style, name)?;
+    let found = engine.find_container(principal, action, DATABASE, name);
+    let found = match (found, style) {
+        (Err(Fault::Missing(_)), AccountStyle::Storage) => match name_in_any_case(engine, signer, name) {
+            Some(name) => engine.find_container(principal, action, DATABASE, &name),
+            None => Err(MissingFault::Owner.into()),
+        },
+        (found, AccountStyle::Storage | AccountStyle::Cosmos) => found,
+    };
+    match found {
+        Ok(found) if is_table(&found.resource) => Ok(found.resource),
+        Ok(_) | Err(Fault::Missing(_)) => Err(MissingFault::Owner.into()),
+        Err(fault) => Err(fault.into()),
+    }
+}
+
+/// Refuses a name that no table can have.
+pub(crate) fn check_name(style: AccountStyle, name: &str) -> Result<(), TableFault> {
+    match style.is_table_name(name) {
+        true => Ok(()),
+        false => Err(request(
+            Code::InvalidResourceName,
+            "The specified resource name contains invalid characters, is too short or too long.",
+        )),
+    }
+}
+
+/// Whether a container of the database is a table: it may have been created through another API.
+pub(crate) fn is_table(container: &Container) -> bool {
+    matches!(container.definition().partition_key.path_texts(), [path] if path == "/PartitionKey")
+}
+
+/// The name of a table that differs from `name` only in case.
+pub(crate) fn name_in_any_case(engine: &Engine, signer: &Principal, name: &str) -> Option<String> {
+    let names = names(engine, signer).ok()?;
+    names.into_iter().find(|other| other.eq_ignore_ascii_case(name))
+}
+
+/// The names of all tables, in order.
+pub(crate) fn names(engine: &Engine, principal: &Principal) -> Result<Vec<String>, TableFault> {
+    let database = match engine.find_database(principal, Action::ReadMetadata, DATABASE) {
+        Ok(database) => database,
+        Err(Fault::Missing(_)) => return Ok(Vec::new()),
+        Err(fault) => return Err(TableFault::of_table(fault)),
+    };
+    let pass = engine.access().read_catalog(principal, &*database)?;
+    let page = engine.list_containers(&pass, &ListRequest { items_max: usize::MAX, continuation: None });
+    let tables = page.map_err(TableFault::of_table)?.items;
+    let mut names: Vec<String> =
+        tables.iter().filter(|table| is_table(table)).map(|table| table.id().to_owned()).collect();
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// The database of all tables, which is created with the first one.
+pub(super) async fn database(call: &Call<'_>) -> Result<Arc<Database>, TableFault> {
+    let (engine, access) = (call.engine, call.engine.access());
+    match engine.find_database(&call.principal, Action::ChangeMetadata, DATABASE) {
+        Err(Fault::Missing(_)) => {}
+        found => return found.map_err(TableFault::of_table),
+    }
+    access.check_action(&call.principal, Action::ChangeMetadata, None)?;
+    let pass = access.change_catalog(&call.signer, Account)?;
+    match engine.create_database(pass, DATABASE, None).await {
+        Ok(database) => Ok(database),
+        Err(Fault::Conflict(ConflictFault::Id)) => {
+            let found = engine.find_database(&call.principal, Action::ChangeMetadata, DATABASE);
+            found.map_err(TableFault::of_table)
+        }
+        Err(fault) => Err(TableFault::of_table(fault)),
+    }
+}
+
+/// The definition of a table: everything is indexed, and pages in the order of the keys need no sorting.
+pub(super) fn definition(name: &str) -> Result<ContainerDefinition, RequestFault> {
+    let path = |property: &str| format!("/{property}");
+    let partition_key = PartitionKeyDefinition::new(PartitionKeyKind::Hash, [path(PARTITION_KEY)])?;
+    let mut draft = ContainerDraft::new(name, partition_key);
+    let order = CompositeIndex::over(&[(&path(PARTITION_KEY), false), (&path(ROW_KEY), false)])?;
+    draft.policies.indexing.composite.push(order);
+    draft.checked()
+}
+
+/// Appends a table as a member of a list, or as an answer of its own.
+pub(super) fn push_table(level: MetadataLevel, base: &str, account: &str, name: &str, out: &mut Vec<u8>) {
+    if level == MetadataLevel::Full {
+        let text = |name: &str, text: &str, out: &mut Vec<u8>| {
+            write_json_string(name, out);
+            out.push(b':');
+            write_json_string(text, out);
+            out.push(b',');
+        };
+        text("odata.type", &format!("{account}.Tables"), out);
+        text("odata.id", &format!("{base}/Tables('{name}')"), out);
+        text("odata.editLink", &format!("Tables('{name}')"), out);
+    }
+    out.extend_from_slice(br#""TableName":"#);
+    write_json_string(name, out);
+}
+
+/// The answer with one table.
+pub(super) fn table_body(level: MetadataLevel, base: &str, account: &str, name: &str) -> Vec<u8> {
+    let mut body = b"{".to_vec();
+    if level >= MetadataLevel::Minimal {
+        body.extend_from_slice(br#""odata.metadata":"#);
+        write_json_string(&format!("{base}/$metadata#Tables/@Element"), &mut body);
+        body.push(b',');
+    }
+    push_table(level, base, account, name, &mut body);
+    body.push(b'}');
+    body
+}

@@ -1,0 +1,214 @@
+//! The body of a write: JSON text of an entity to a document.
+//!
+//! A property has the type of its annotation `Name@odata.type`. Without one, a whole number in the range of 32 bits is
+//! an Int32, any other number a Double, a string a String. Null properties are dropped, and so are `Timestamp` and
+//! everything whose name begins with `odata.`.
+
+use super::names::check_name;
+use super::{EntityFault, check_key};
+use crate::edm::document::{check_size, utf16_len};
+use crate::edm::{
+    EdmType, EntityTooLarge, PARTITION_KEY, PROPERTIES_MAX, ROW_KEY, TIMESTAMP, document_id, member_name,
+    parse_text,
+};
+use value::{Decoded, Document, DocumentBuilder, JsonErrorKind, Value, ValueRef};
+
+/// Longest text in UTF-16 units.
+pub const TEXT_UNITS_MAX: usize = 32 * 1024;
+/// Longest binary in bytes.
+pub const BINARY_BYTES_MAX: usize = 64 * 1024;
+
+const ANNOTATION: &str = "@odata.";
+const TYPE_ANNOTATION: &str = "@odata.type";
+const METADATA: &str = "odata.";
+
+/// An entity that may be stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entity {
+    /// Its PartitionKey.
+    pub partition_key: String,
+    /// Its RowKey.
+    pub row_key: String,
+    /// Its document, with `id` and both keys.
+    pub document: Document,
+}
+
+/// Where the keys of an entity come from.
+#[derive(Clone, Copy, Debug)]
+pub enum EntityKeys<'a> {
+    /// The body must have them.
+    InBody,
+    /// The address has them; the body may repeat them.
+    InAddress {
+        /// PartitionKey.
+        partition_key: &'a str,
+        /// RowKey.
+        row_key: &'a str,
+    },
+}
+
+/// Reads the JSON text of an entity of at most `bytes_max` bytes by [`entity_bytes`](crate::edm::entity_bytes).
+pub fn read_entity(text: &[u8], keys: EntityKeys<'_>, bytes_max: usize) -> Result<Entity, EntityFault> {
+    let body = Document::from_json_distinct(text).map_err(|error| match error.kind {
+        JsonErrorKind::RepeatedName => EntityFault::RepeatedProperty { offset: error.offset },
+        _ => EntityFault::Json(error),
+    })?;
+    let root = body.root();
+    let (address_partition_key, address_row_key) = match keys {
+        EntityKeys::InBody => (None, None),
+        EntityKeys::InAddress { partition_key, row_key } => (Some(partition_key), Some(row_key)),
+    };
+    let partition_key = key(PARTITION_KEY, root, address_partition_key)?;
+    let row_key = key(ROW_KEY, root, address_row_key)?;
+    let mut builder = DocumentBuilder::with_capacity(text.len() + 64);
+    let id = Value::String(document_id(row_key).into_owned());
+    builder.member("id", id.as_ref());
+    builder.member(PARTITION_KEY, Value::from(partition_key).as_ref());
+    builder.member(ROW_KEY, Value::from(row_key).as_ref());
+    let annotations = annotations(root);
+    let mut count = 0;
+    for (name, given) in root.members() {
+        let is_metadata = name.starts_with(METADATA) || name.contains(ANNOTATION);
+        if is_metadata || [PARTITION_KEY, ROW_KEY, TIMESTAMP].contains(&name) {
+            continue;
+        }
+        check_name(name)?;
+        if given.is_null() {
+            continue;
+        }
+        count += 1;
+        if count > PROPERTIES_MAX {
+            continue;
+        }
+        let annotation = annotations.iter().find(|(property, _)| *property == name).map(|(_, given)| *given);
+        add_property(name, given, annotation, &mut builder)?;
+    }
+    if count > PROPERTIES_MAX {
+        return Err(EntityFault::TooManyProperties { count });
+    }
+    let too_large = |_| EntityFault::EntityTooLarge { bytes: text.len() };
+    let document = builder.finish().map_err(too_large)?;
+    check_size(&document, bytes_max)?;
+    Ok(Entity { partition_key: partition_key.to_owned(), row_key: row_key.to_owned(), document })
+}
+
+impl From<EntityTooLarge> for EntityFault {
+    fn from(fault: EntityTooLarge) -> EntityFault {
+        match fault {
+            EntityTooLarge::Properties { count } => EntityFault::TooManyProperties { count },
+            EntityTooLarge::Bytes { bytes } => EntityFault::EntityTooLarge { bytes },
+        }
+    }
+}
+
+/// The checked key, from the address if it has one.
+fn key<'a>(
+    key: &'static str,
+    root: ValueRef<'a>,
+    in_address: Option<&'a str>,
+) -> Result<&'a str, EntityFault> {
+    let in_body = root.member(key).filter(|found| !found.is_null());
+    let in_body = in_body.map(|found| found.as_str().ok_or(EntityFault::KeyNotText { key })).transpose()?;
+    let text = match (in_address, in_body) {
+        (Some(address), Some(body)) if address != body => return Err(EntityFault::KeyDiffers { key }),
+        (Some(text), _) | (None, Some(text)) => text,
+        (None, None) => return Err(EntityFault::KeyMissing { key }),
+    };
+    check_key(key, text)?;
+    Ok(text)
+}
+
+/// The type annotations: the name of the property and the given type.
+fn annotations(root: ValueRef<'_>) -> Vec<(&str, ValueRef<'_>)> {
+    let annotation = |(name, given): (_, _)| Some((str::strip_suffix(name, TYPE_ANNOTATION)?, given));
+    root.members().filter_map(annotation).collect()
+}
+
+fn add_property(
+    name: &str,
+    given: ValueRef<'_>,
+    annotation: Option<ValueRef<'_>>,
+    builder: &mut DocumentBuilder,
+) -> Result<(), EntityFault> {
+    let property = || name.to_owned();
+    let edm_type = match annotation {
+        None => None,
+        Some(annotation) => {
+            let known = annotation.as_str().and_then(EdmType::from_name);
+            Some(known.ok_or_else(|| EntityFault::UnknownType { property: property() })?)
+        }
+    };
+    let converted = match given.decode() {
+        Decoded::Array(_) | Decoded::Object(_) => {
+            return Err(EntityFault::NotPrimitive { property: property() });
+        }
+        Decoded::Null
+        | Decoded::Bool(_)
+        | Decoded::Int32(_)
+        | Decoded::Int64(_)
+        | Decoded::Double(_)
+        | Decoded::Decimal(_)
+        | Decoded::String(_)
+        | Decoded::Binary { .. }
+        | Decoded::Date(_)
+        | Decoded::Ticks(_)
+        | Decoded::Guid(_)
+        | Decoded::ObjectId(_) => match edm_type {
+            None => without_annotation(given),
+            Some(edm_type) => with_annotation(given, edm_type)
+                .ok_or_else(|| EntityFault::NotOfType { property: property(), edm_type })?,
+        },
+    };
+    let stored = match &converted {
+        Converted::Given => given,
+        Converted::New(value) => value.as_ref(),
+    };
+    let (size, size_max) = match stored.decode() {
+        Decoded::String(text) => (utf16_len(text), TEXT_UNITS_MAX),
+        Decoded::Binary { bytes, .. } => (bytes.len(), BINARY_BYTES_MAX),
+        _ => (0, 0),
+    };
+    if size > size_max {
+        return Err(EntityFault::ValueTooLarge { property: property(), size });
+    }
+    builder.member(&member_name(name), stored);
+    Ok(())
+}
+
+/// A value as it was given, or another one.
+enum Converted {
+    Given,
+    New(Value),
+}
+
+fn without_annotation(given: ValueRef<'_>) -> Converted {
+    match given.decode() {
+        Decoded::Int64(integer) => match i32::try_from(integer) {
+            Ok(integer) => Converted::New(Value::Int32(integer)),
+            Err(_) => nearest_double(given),
+        },
+        Decoded::Decimal(_) => nearest_double(given),
+        // JSON text yields nothing else.
+        _ => Converted::Given,
+    }
+}
+
+fn nearest_double(given: ValueRef<'_>) -> Converted {
+    given.as_f64().map_or(Converted::Given, |double| Converted::New(Value::Double(double)))
+}
+
+/// The value with the type of its annotation; `None` if it has no such value.
+fn with_annotation(given: ValueRef<'_>, edm_type: EdmType) -> Option<Converted> {
+    match (given.decode(), edm_type) {
+        (Decoded::String(_), EdmType::String)
+        | (Decoded::Bool(_), EdmType::Boolean)
+        | (Decoded::Double(_), EdmType::Double)
+        | (Decoded::Int64(_), EdmType::Int64) => Some(Converted::Given),
+        (Decoded::String(text), _) => parse_text(edm_type, text).map(Converted::New),
+        (Decoded::Int64(integer), EdmType::Int32) => {
+            i32::try_from(integer).ok().map(|integer| Converted::New(Value::Int32(integer)))
+        }
+        (Decoded::Int64(_) | Decoded::Decimal(_), EdmType::Double) => Some(nearest_double(given)),
+        _ => None,
+    }
+}

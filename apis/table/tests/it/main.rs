@@ -1,0 +1,1 @@
+//! Tests of the Table API over an engine in memory.
