@@ -41,13 +41,14 @@ class Server:
         self.port = 0
         self.table_port = 0
         self.has_table = table
-        self.ready = {}
+        self.screen = ""
         self.process = None
         self.log = tempfile.NamedTemporaryFile(prefix="perihelion-", suffix=".log")
 
     def start(self):
         """Starts and waits for the ready line; answers how many seconds that took."""
         begun = time.monotonic()
+        self.screen = ""
         command = self._command()
         if self.group:
             # A shell enters the group and becomes the server, which so finds its bound when it starts.
@@ -65,10 +66,11 @@ class Server:
                 code = self.process.wait()
                 raise RuntimeError(f"the server ended with {code} before it was ready\n{self.errors()}")
             if line.startswith("ready "):
-                self.ready = dict(part.split("=", 1) for part in line.split() if "=" in part)
-                self.port = _port(self.ready["nosql"])
-                self.table_port = _port(self.ready["table"]) if self.has_table else 0
+                ready = dict(part.split("=", 1) for part in line.split() if "=" in part)
+                self.port = _port(ready["nosql"])
+                self.table_port = _port(ready["table"]) if self.has_table else 0
                 return time.monotonic() - begun
+            self.screen += line
 
     def _command(self):
         table = ["--table", f"127.0.0.1:{self.table_port}"] if self.has_table else []

@@ -1,17 +1,18 @@
 """Who may do what: keys, connection strings, shared access signatures, stored policies."""
 
 import datetime
-import urllib.parse
+import socket
 
 import pytest
 from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
 from azure.core.exceptions import ClientAuthenticationError, HttpResponseError
 from azure.data.tables import (
-    AccountSasPermissions, ResourceTypes, SASProtocol, TableAccessPolicy, TableSasPermissions, generate_account_sas, generate_table_sas
+    AccountSasPermissions, ResourceTypes, SASProtocol, TableAccessPolicy, TableSasPermissions, TableServiceClient,
+    generate_account_sas, generate_table_sas,
 )
 
 from conftest import unique
-from support.server import EMULATOR_KEY
+from support.server import EMULATOR_KEY, Server
 from support.table import ACCOUNT, ACCOUNT_KEY, answer, azurite_lacks
 from support.table_expect import keys, refusal, refused
 
@@ -88,16 +89,41 @@ def test_a_connection_string_with_a_signature(connect, service, table):
     assert dict(client.get_table_client(table.table_name).get_entity("a", "b")) == ENTITY
 
 
-def test_the_address_of_development_storage(connect, service):
-    """The published address of the emulator, if the server offers it because its port was free."""
-    offered = service.server.ready.get("table-development") if service.server else None
-    if not offered or connect.scheme != "http":
-        return
-    text = (
-        f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={ACCOUNT_KEY};"
-        f"TableEndpoint=http://127.0.0.1:10002/{ACCOUNT};"
-    )
-    assert isinstance([table.name for table in connect.from_connection_string(text).list_tables()], list)
+def test_the_address_without_an_account(connect, service):
+    """As the server prints it: the account is told by the signature."""
+    azurite_lacks("addresses without an account")
+    for account, key in ((ACCOUNT, ACCOUNT_KEY), ("localhost", EMULATOR_KEY)):
+        text = (
+            f"DefaultEndpointsProtocol={connect.scheme};AccountName={account};AccountKey={key};"
+            f"TableEndpoint={connect.scheme}://127.0.0.1:{service.port}/;"
+        )
+        client = connect.from_connection_string(text)
+        table = client.create_table(unique())
+        table.create_entity(ENTITY)
+        table.submit_transaction([("update", {**ENTITY, "v": 2})])
+        assert table.get_entity("a", "b")["v"] == 2
+        client.delete_table(table.table_name)
+
+
+def test_the_address_of_development_storage(tmp_path):
+    """The published address of the storage emulator, if its port was free."""
+    azurite_lacks("a port of our choice")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = Server(tmp_path / "data", table=True)
+    # A server on any free port does not offer the published one, so that several can run side by side.
+    server.table_port = port
+    with server:
+        assert server.table_port == port
+        if "UseDevelopmentStorage=true" not in server.screen:
+            assert "used by another program" in server.screen
+            return
+        endpoint = f"http://127.0.0.1:10002/{ACCOUNT}"
+        with TableServiceClient(endpoint, credential=CREDENTIAL, retry_total=0) as client:
+            client.create_table("abc").create_entity(ENTITY)
+        with TableServiceClient(f"http://127.0.0.1:{port}/{ACCOUNT}", credential=CREDENTIAL, retry_total=0) as client:
+            assert dict(client.get_table_client("abc").get_entity("a", "b")) == ENTITY
 
 
 def test_an_account_signature_may_do_everything(connect):

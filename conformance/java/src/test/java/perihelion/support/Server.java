@@ -39,6 +39,7 @@ public final class Server implements AutoCloseable {
     private final List<String> flags;
     private int port = 0;
     private int tablePort = 0;
+    private final StringBuffer screen = new StringBuffer();
     private Process process;
 
     private Server(Path folder, String mode, List<String> flags) {
@@ -129,11 +130,12 @@ public final class Server implements AutoCloseable {
     }
 
     /** Reads lines until the one that says that requests are served, and goes on reading so that the pipe never fills. */
-    private static CompletableFuture<String> readyLine(BufferedReader output) {
+    private CompletableFuture<String> readyLine(BufferedReader output) {
         CompletableFuture<String> ready = new CompletableFuture<>();
         Thread reader = new Thread(() -> {
             try (output) {
                 for (String line = output.readLine(); line != null; line = output.readLine()) {
+                    screen.append(line).append('\n');
                     if (line.startsWith("ready nosql=")) {
                         ready.complete(line);
                     }
@@ -190,6 +192,11 @@ public final class Server implements AutoCloseable {
     /** The port, for requests by hand. */
     public int port() {
         return port;
+    }
+
+    /** What it has printed. */
+    public String screen() {
+        return screen.toString();
     }
 
     /** The port of the Table API, if a flag turned it on. */
