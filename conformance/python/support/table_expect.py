@@ -11,8 +11,8 @@ def refusal(error):
     code = getattr(error, "error_code", None)
     if code is None:
         # The client reads the code in some of its operations only.
-        found = re.search(r'"code":"(\w+)"', str(error))
-        code = found and found[1]
+        found = re.search(r'"code":"(\w+)"|<Code>(\w+)</Code>', str(error))
+        code = found and (found[1] or found[2])
     return error.status_code, getattr(code, "value", code)
 
 
