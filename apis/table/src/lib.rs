@@ -6,4 +6,6 @@
 
 pub mod edm;
 pub mod filter;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod wire;

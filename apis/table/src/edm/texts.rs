@@ -116,7 +116,9 @@ mod tests {
         ] {
             check(EdmType::Guid, text, Some(guid.clone()));
         }
-        for text in ["", "00112233-4455-6677-8899-aabbccddeef", "00112233-4455-6677-8899-aabbccddeefg", "{}", "é"] {
+        for text in
+            ["", "00112233-4455-6677-8899-aabbccddeef", "00112233-4455-6677-8899-aabbccddeefg", "{}", "é"]
+        {
             check(EdmType::Guid, text, None);
         }
         let bytes = |bytes: &[u8]| Some(Value::Binary { subtype: 0, bytes: bytes.to_vec() });

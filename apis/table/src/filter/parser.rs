@@ -101,7 +101,9 @@ impl<'a> Parser<'a> {
                 self.advance()?;
                 Ok(inner)
             }
-            Token::Text(_) | Token::Typed(_) | Token::Word(_) | Token::Close | Token::End => self.comparison(),
+            Token::Text(_) | Token::Typed(_) | Token::Word(_) | Token::Close | Token::End => {
+                self.comparison()
+            }
         }
     }
 

@@ -26,7 +26,9 @@ impl Row {
             (ROW_KEY.to_owned(), Value::String(self.row_key.clone())),
         ];
         let properties = self.properties.iter();
-        members.extend(properties.map(|(name, value)| (crate::edm::member_name(name).into_owned(), value.clone())));
+        members.extend(
+            properties.map(|(name, value)| (crate::edm::member_name(name).into_owned(), value.clone())),
+        );
         Document::from_value(&Value::Object(members)).unwrap()
     }
 }
@@ -41,8 +43,18 @@ pub(super) fn value() -> impl Strategy<Value = Value> {
         (-2i64..3).prop_map(Value::Int64),
         large.prop_map(Value::Int64),
         rounded,
-        prop::sample::select(vec![-2.0, -0.5, -0.0, 0.0, 1.0, 1.5, f64::NAN, f64::INFINITY, f64::NEG_INFINITY])
-            .prop_map(Value::Double),
+        prop::sample::select(vec![
+            -2.0,
+            -0.5,
+            -0.0,
+            0.0,
+            1.0,
+            1.5,
+            f64::NAN,
+            f64::INFINITY,
+            f64::NEG_INFINITY
+        ])
+        .prop_map(Value::Double),
         key().prop_map(Value::String),
         (0i64..40_000_000).prop_map(|ticks| Value::Ticks(ticks / 3_333_333 * 3_333_333)),
         (0u8..3).prop_map(|byte| Value::Guid([byte; 16])),
@@ -88,10 +100,8 @@ pub(super) fn filter() -> impl Strategy<Value = Filter> {
         Comparison::Greater,
         Comparison::GreaterOrEqual,
     ]);
-    let compared = (property, comparison, value()).prop_map(|(property, comparison, literal)| Filter::Compare {
-        property: property.to_owned(),
-        comparison,
-        literal,
+    let compared = (property, comparison, value()).prop_map(|(property, comparison, literal)| {
+        Filter::Compare { property: property.to_owned(), comparison, literal }
     });
     let leaf = prop_oneof![
         12 => compared,

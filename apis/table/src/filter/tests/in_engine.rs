@@ -84,7 +84,14 @@ impl Table {
 
     fn request(query: Query, items_max: usize, continuation: Option<String>) -> QueryRequest {
         let (ends_at_ranges, session) = (false, Vec::new());
-        QueryRequest { query: Arc::new(query), items_max, ends_at_ranges, continuation, session, text_bytes: 0 }
+        QueryRequest {
+            query: Arc::new(query),
+            items_max,
+            ends_at_ranges,
+            continuation,
+            session,
+            text_bytes: 0,
+        }
     }
 
     /// Keys of all entities that a filter keeps, in pages.
@@ -94,7 +101,8 @@ impl Table {
         let mut continuation = None;
         for _ in 0..10_000 {
             let pass = self.engine.access();
-            let pass = pass.query_documents(&self.principal, &self.container, self.scope(&lowered.query)).unwrap();
+            let pass =
+                pass.query_documents(&self.principal, &self.container, self.scope(&lowered.query)).unwrap();
             let request = Table::request(lowered.query.clone(), items_max, continuation);
             let page = self.engine.query(pass, &request).await.unwrap();
             for row in &page.rows {
@@ -126,13 +134,14 @@ impl Table {
 async fn the_engine_returns_what_filters_mean() {
     let table = Table::new(400).await;
     let config = Config::default();
-    let mut runner = TestRunner::new_with_rng(config.clone(), TestRng::deterministic_rng(config.rng_algorithm));
+    let mut runner =
+        TestRunner::new_with_rng(config.clone(), TestRng::deterministic_rng(config.rng_algorithm));
     let mut rows: Vec<Row> = Vec::new();
     while rows.len() < 40 {
         let mut row = generate::row().new_tree(&mut runner).unwrap().current();
-        let is_new = !rows.iter().any(|known| {
-            (&known.partition_key, &known.row_key) == (&row.partition_key, &row.row_key)
-        });
+        let is_new = !rows
+            .iter()
+            .any(|known| (&known.partition_key, &known.row_key) == (&row.partition_key, &row.row_key));
         if is_new {
             table.insert(&row).await;
             // Written in order at a time that stands still: each is one tick later.
@@ -153,7 +162,9 @@ async fn the_engine_returns_what_filters_mean() {
         let items_max = [1, 3, 1000][filters % 3];
         assert_eq!(table.keys(Some(&filter), items_max).await, expected, "{}", generate::text(&filter));
     }
-    rows.sort_by(|one, other| (&one.partition_key, &one.row_key).cmp(&(&other.partition_key, &other.row_key)));
+    rows.sort_by(|one, other| {
+        (&one.partition_key, &one.row_key).cmp(&(&other.partition_key, &other.row_key))
+    });
     let all: Vec<_> = rows.into_iter().map(|row| (row.partition_key, row.row_key)).collect();
     assert_eq!(table.keys(None, 7).await, all);
 }
@@ -201,21 +212,33 @@ async fn keys_are_sought_and_pages_are_not_sorted() {
     let partition = "the logical partition and";
     for (filter, expected) in [
         ("", format!("{in_order}; 3000 of 3000 documents")),
-        ("PartitionKey eq 'p1'", format!("{in_order}, of the lookup of {partition} /PartitionKey = \"p1\"; 1000 of")),
+        (
+            "PartitionKey eq 'p1'",
+            format!("{in_order}, of the lookup of {partition} /PartitionKey = \"p1\"; 1000 of"),
+        ),
         (
             "PartitionKey eq 'p1' and RowKey ge 'r0100'",
-            format!("{in_order}, of the lookup of {partition} (/PartitionKey = \"p1\" and /RowKey >= \"r0100\"); 967 of"),
+            format!(
+                "{in_order}, of the lookup of {partition} (/PartitionKey = \"p1\" and /RowKey >= \"r0100\"); 967 of"
+            ),
         ),
         (
             "PartitionKey gt 'p0' and PartitionKey lt 'p2'",
-            format!("{in_order}, of the lookup of (/PartitionKey > \"p0\" and /PartitionKey < \"p2\"); 1000 of"),
+            format!(
+                "{in_order}, of the lookup of (/PartitionKey > \"p0\" and /PartitionKey < \"p2\"); 1000 of"
+            ),
         ),
         ("PartitionKey ge 'p1'", format!("{in_order}, of the lookup of /PartitionKey >= \"p1\"; 2000 of")),
-        ("not (PartitionKey lt 'p1')", format!("{in_order}, of the lookup of /PartitionKey >= \"p1\"; 2000 of")),
+        (
+            "not (PartitionKey lt 'p1')",
+            format!("{in_order}, of the lookup of /PartitionKey >= \"p1\"; 2000 of"),
+        ),
         ("a ge 0", format!("{in_order}, of the lookup of /a >= 0; 3000 of")),
         (
             "PartitionKey eq 'p1' and RowKey eq 'r0001'",
-            format!("read documents by lookup of {partition} (/PartitionKey = \"p1\" and /RowKey = \"r0001\"); 1 of"),
+            format!(
+                "read documents by lookup of {partition} (/PartitionKey = \"p1\" and /RowKey = \"r0001\"); 1 of"
+            ),
         ),
         (
             "PartitionKey eq 'p1' and a eq 3",

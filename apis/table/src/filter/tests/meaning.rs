@@ -31,7 +31,8 @@ fn seen_by_queries(row: &Row) -> Document {
 fn selected(filter: Option<&Filter>, rows: &[Row]) -> Vec<(String, String)> {
     let lowered = lower(filter);
     let documents: Vec<Document> = rows.iter().map(seen_by_queries).collect();
-    let numbered = documents.iter().zip(0..).map(|(document, number)| DocumentRow { number, root: document.root() });
+    let numbered =
+        documents.iter().zip(0..).map(|(document, number)| DocumentRow { number, root: document.root() });
     let ambient = StillTime;
     let context = Context::new(&ambient, Budget::new(1 << 24, 1 << 20));
     let found = eval::run(&context, &lowered.query, numbered).unwrap();
@@ -67,7 +68,7 @@ fn check(filter: &Filter, rows: &[Row]) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
     fn queries_return_what_the_filter_means(filter in generate::filter(), rows in generate::rows()) {

@@ -1,7 +1,9 @@
 //! Bodies to documents, documents to answers, and both one after the other.
 
 use super::*;
-use crate::edm::{ENTITY_BYTES_MAX, EdmType, PARTITION_KEY, PROPERTIES_MAX, ROW_KEY, TICKS_MAX, TICKS_MIN, entity_bytes};
+use crate::edm::{
+    ENTITY_BYTES_MAX, EdmType, PARTITION_KEY, PROPERTIES_MAX, ROW_KEY, TICKS_MAX, TICKS_MIN, entity_bytes,
+};
 use model::Ticks;
 use proptest::prelude::*;
 use value::{Document, JsonErrorKind, Value};
@@ -94,7 +96,10 @@ fn bodies_that_are_no_entities_are_refused() {
         (r#"{"RowKey":"r"}"#, EntityFault::KeyMissing { key: PARTITION_KEY }),
         (r#"{"PartitionKey":"p","RowKey":null}"#, EntityFault::KeyMissing { key: ROW_KEY }),
         (r#"{"PartitionKey":1,"RowKey":"r"}"#, EntityFault::KeyNotText { key: PARTITION_KEY }),
-        (r#"{"PartitionKey":"p#","RowKey":"r"}"#, EntityFault::KeyCharacter { key: PARTITION_KEY, character: '#' }),
+        (
+            r#"{"PartitionKey":"p#","RowKey":"r"}"#,
+            EntityFault::KeyCharacter { key: PARTITION_KEY, character: '#' },
+        ),
         (r#"{"PartitionKey":"p","RowKey":"r","a":1,"a":1}"#, EntityFault::RepeatedProperty { offset: 45 }),
     ] {
         assert_eq!(read(text), Err(expected), "{text}");
@@ -115,7 +120,10 @@ fn values_that_are_not_of_their_type_are_refused() {
         (EdmType::Double, vec!["\"x\"", "true", "\"1e309\""]),
         (EdmType::Boolean, vec!["1", "\"maybe\""]),
         (EdmType::String, vec!["1", "true"]),
-        (EdmType::DateTime, vec!["\"yesterday\"", "1", "\"2024-02-30T00:00:00Z\"", "\"0000-01-01T00:00:00Z\""]),
+        (
+            EdmType::DateTime,
+            vec!["\"yesterday\"", "1", "\"2024-02-30T00:00:00Z\"", "\"0000-01-01T00:00:00Z\""],
+        ),
         (EdmType::Guid, vec!["\"1\"", "1"]),
         (EdmType::Binary, vec!["\"*\"", "1"]),
     ] {
@@ -124,7 +132,10 @@ fn values_that_are_not_of_their_type_are_refused() {
         }
     }
     check_fault(r#""x":[]"#, EntityFault::NotPrimitive { property: "x".to_owned() });
-    check_fault(r#""x@odata.type":"Edm.String","x":{}"#, EntityFault::NotPrimitive { property: "x".to_owned() });
+    check_fault(
+        r#""x@odata.type":"Edm.String","x":{}"#,
+        EntityFault::NotPrimitive { property: "x".to_owned() },
+    );
     for annotation in [r#""Edm.Byte""#, "1", "null", r#""""#] {
         let fault = EntityFault::UnknownType { property: "x".to_owned() };
         check_fault(&format!(r#""x@odata.type":{annotation},"x":1"#), fault);
@@ -271,19 +282,22 @@ fn entity() -> impl Strategy<Value = Document> {
         prop::sample::select(vec!["id", "ttl", "_ts", "_etag", "größe", "名"]).prop_map(str::to_owned),
     ];
     let key = || "[a-zA-Z0-9 '%~é😀]{0,8}";
-    (key(), key(), prop::collection::vec((name, property_value()), 0..12)).prop_map(|(partition, row, mut properties)| {
-        let mut seen = std::collections::HashSet::new();
-        properties.retain(|(name, _)| name != "Timestamp" && seen.insert(name.clone()));
-        let properties =
-            properties.into_iter().map(|(name, value)| (crate::edm::member_name(&name).into_owned(), value));
-        let mut members = vec![
-            ("id".to_owned(), Value::String(crate::edm::document_id(&row).into_owned())),
-            (PARTITION_KEY.to_owned(), Value::String(partition)),
-            (ROW_KEY.to_owned(), Value::String(row)),
-        ];
-        members.extend(properties);
-        Document::from_value(&Value::Object(members)).unwrap()
-    })
+    (key(), key(), prop::collection::vec((name, property_value()), 0..12)).prop_map(
+        |(partition, row, mut properties)| {
+            let mut seen = std::collections::HashSet::new();
+            properties.retain(|(name, _)| name != "Timestamp" && seen.insert(name.clone()));
+            let properties = properties
+                .into_iter()
+                .map(|(name, value)| (crate::edm::member_name(&name).into_owned(), value));
+            let mut members = vec![
+                ("id".to_owned(), Value::String(crate::edm::document_id(&row).into_owned())),
+                (PARTITION_KEY.to_owned(), Value::String(partition)),
+                (ROW_KEY.to_owned(), Value::String(row)),
+            ];
+            members.extend(properties);
+            Document::from_value(&Value::Object(members)).unwrap()
+        },
+    )
 }
 
 proptest! {

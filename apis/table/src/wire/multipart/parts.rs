@@ -45,7 +45,8 @@ pub(super) fn parts(
         let line_end = body.get(line_start..).and_then(|rest| rest.iter().position(|byte| *byte == b'\n'));
         let next_line = line_end.map_or(body.len(), |end| line_start + end + 1);
         let line = body.get(line_start..next_line).unwrap_or_default();
-        if let Some(after) = line.strip_prefix(b"--").and_then(|line| line.strip_prefix(boundary.as_bytes())) {
+        if let Some(after) = line.strip_prefix(b"--").and_then(|line| line.strip_prefix(boundary.as_bytes()))
+        {
             let (after, is_last) = match after.strip_prefix(b"--") {
                 Some(after) => (after, true),
                 None => (after, false),

@@ -138,13 +138,19 @@ fn response(status: StatusCode, content_id: Option<&str>, body: &str) -> PartRes
     headers.insert("etag", HeaderValue::from_static("W/\"x\""));
     headers.insert("data-service-version", HeaderValue::from_static("1.0;"));
     headers.insert("x-ms-request-id", HeaderValue::from_static("7"));
-    PartResponse { status, headers, content_id: content_id.map(str::to_owned), body: body.as_bytes().to_vec() }
+    PartResponse {
+        status,
+        headers,
+        content_id: content_id.map(str::to_owned),
+        body: body.as_bytes().to_vec(),
+    }
 }
 
 #[test]
 fn answers_are_written() {
     let mut out = Vec::new();
-    let responses = [response(StatusCode::NO_CONTENT, Some("1"), ""), response(StatusCode::CREATED, None, "{}")];
+    let responses =
+        [response(StatusCode::NO_CONTENT, Some("1"), ""), response(StatusCode::CREATED, None, "{}")];
     write_changeset("batchresponse_a", "changesetresponse_b", &responses, &mut out);
     let expected = "--batchresponse_a\r\n\
         Content-Type: multipart/mixed; boundary=changesetresponse_b\r\n\r\n\
