@@ -153,6 +153,14 @@ fn literal_text(literal: &Value) -> String {
         Value::Binary { bytes, .. } => {
             format!("X'{}'", bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
         }
-        _ => quoted,
+        Value::Null
+        | Value::Bool(_)
+        | Value::Int32(_)
+        | Value::Double(_)
+        | Value::Decimal(_)
+        | Value::Date(_)
+        | Value::ObjectId(_)
+        | Value::Array(_)
+        | Value::Object(_) => quoted,
     }
 }

@@ -86,14 +86,16 @@ enum Number {
 }
 
 fn number(value: &Value) -> Option<Number> {
-    match value {
-        Value::Int32(integer) => Some(Number::Halves(i128::from(*integer) * 2)),
-        Value::Int64(integer) => Some(Number::Halves(i128::from(*integer) * 2)),
-        #[allow(clippy::cast_possible_truncation)] // whole after doubling
-        Value::Double(double) if double.is_finite() => Some(Number::Halves((double * 2.0) as i128)),
-        Value::Double(double) => Some(Number::Other(*double)),
-        _ => None,
+    if let Value::Int32(integer) = value {
+        return Some(Number::Halves(i128::from(*integer) * 2));
     }
+    if let Value::Int64(integer) = value {
+        return Some(Number::Halves(i128::from(*integer) * 2));
+    }
+    let Value::Double(double) = value else { return None };
+    #[allow(clippy::cast_possible_truncation)] // whole after doubling
+    let halves = (double * 2.0) as i128;
+    Some(if double.is_finite() { Number::Halves(halves) } else { Number::Other(*double) })
 }
 
 fn number_order(one: Number, other: Number) -> Option<Ordering> {

@@ -31,12 +31,14 @@ pub(super) fn boundary(content_type: &str) -> Option<&str> {
     }
 }
 
-/// The ranges of the parts in `body`, at most `count_max`. Everything before the first boundary and after the closing
+/// The ranges of the parts in `body`, at most `count_max`; `too_many` if there are
+/// more. Everything before the first boundary and after the closing
 /// one is ignored.
 pub(super) fn parts(
     body: &[u8],
     boundary: &str,
     count_max: usize,
+    too_many: &MultipartFault,
 ) -> Result<Vec<Range<usize>>, MultipartFault> {
     let mut parts = Vec::new();
     let mut part_start = None;
@@ -54,7 +56,7 @@ pub(super) fn parts(
             if after.trim_ascii().is_empty() {
                 if let Some(start) = part_start {
                     if parts.len() == count_max {
-                        return Err(MultipartFault::TooManyOperations { count_max });
+                        return Err(too_many.clone());
                     }
                     parts.push(start..end_before(body, start, line_start));
                 }
@@ -119,7 +121,10 @@ mod tests {
     }
 
     fn texts(body: &str) -> Result<Vec<&str>, MultipartFault> {
-        Ok(parts(body.as_bytes(), "b", 2)?.into_iter().map(|range| &body[range]).collect())
+        Ok(parts(body.as_bytes(), "b", 2, &MultipartFault::SeveralParts)?
+            .into_iter()
+            .map(|range| &body[range])
+            .collect())
     }
 
     #[test]
@@ -133,7 +138,6 @@ mod tests {
         for body in ["", "--b", "--b\none", "--c\n--c--"] {
             assert_eq!(texts(body), Err(MultipartFault::Unterminated), "{body:?}");
         }
-        let fault = MultipartFault::TooManyOperations { count_max: 2 };
-        assert_eq!(texts("--b\n1\n--b\n2\n--b\n3\n--b--"), Err(fault));
+        assert_eq!(texts("--b\n1\n--b\n2\n--b\n3\n--b--"), Err(MultipartFault::SeveralParts));
     }
 }

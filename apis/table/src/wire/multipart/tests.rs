@@ -72,7 +72,7 @@ fn a_query_stands_alone() {
     assert_eq!(request.address, "http://host/t(PartitionKey='p',RowKey='r')?$select=a");
     assert_eq!(request.headers["accept"], "application/json");
     assert_eq!(read(&query.replace("GET", "PUT")), Err(MultipartFault::WriteOutsideChangeset));
-    let twice = query.replace("--batch_1--", &query.replace("--batch_1--", "--batch_1--"));
+    let twice = query.replace("--batch_1--", query);
     assert_eq!(read(&twice), Err(MultipartFault::SeveralParts));
 }
 
