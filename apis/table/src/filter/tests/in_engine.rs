@@ -204,7 +204,8 @@ async fn times_are_compared_to_the_tick() {
 async fn keys_are_sought_and_pages_are_not_sorted() {
     let table = Table::new(400).await;
     for index in 0..3000 {
-        let properties = vec![("a".to_owned(), Value::Int32(index % 7))];
+        let [a, t] = [Value::Int32(index % 7), Value::Ticks(i64::from(index))];
+        let properties = vec![("a".to_owned(), a), ("t".to_owned(), t)];
         let (partition_key, row_key) = (format!("p{}", index % 3), format!("r{index:04}"));
         table.insert(&Row { partition_key, row_key, properties, ticks: 0 }).await;
     }
@@ -232,6 +233,10 @@ async fn keys_are_sought_and_pages_are_not_sorted() {
         (
             "not (PartitionKey lt 'p1')",
             format!("{in_order}, of the lookup of /PartitionKey >= \"p1\"; 2000 of"),
+        ),
+        (
+            "t lt datetime'1970-01-01T00:00:00.000001Z'",
+            "read documents by lookup of /t < \"1970-01-01T00:00:00.0000010Z\"; 10 of 3000".to_owned(),
         ),
         ("a ge 0", format!("{in_order}, of the lookup of /a >= 0; 3000 of")),
         (
