@@ -1,6 +1,7 @@
 //! One connection from its first byte to its end: TLS or plain, HTTP/1.1 or HTTP/2.
 
 use crate::connection_monitor::{ConnectionMonitor, MonitoredStream, RequestOrder};
+use crate::listener::Api;
 use crate::service::{Peer, Service};
 use crate::settings::Timeouts;
 use engine::ConnectionMemory;
@@ -74,11 +75,16 @@ impl Protocol {
 }
 
 /// Serves a connection until either side ends it.
-pub(crate) async fn serve(stream: TcpStream, address: SocketAddr, service: Arc<Service>, watcher: Watcher) {
+pub(crate) async fn serve(
+    stream: TcpStream,
+    (address, api): (SocketAddr, Api),
+    service: Arc<Service>,
+    watcher: Watcher,
+) {
     let _ = stream.set_nodelay(true);
     let timeout = service.timeouts.handshake;
     let Ok(Some(protocol)) = tokio::time::timeout(timeout, Protocol::detect(&stream)).await else { return };
-    let plain = Peer { address, secure: false };
+    let plain = Peer { address, secure: false, api };
     match protocol {
         Protocol::Http1 => {
             return serve_http(stream, plain, RequestOrder::Sequential, service, watcher).await;
@@ -93,7 +99,7 @@ pub(crate) async fn serve(stream: TcpStream, address: SocketAddr, service: Arc<S
         Ok(Ok(stream)) => {
             let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
             let order = if is_http2 { RequestOrder::Multiplexed } else { RequestOrder::Sequential };
-            serve_http(stream, Peer { address, secure: true }, order, service, watcher).await;
+            serve_http(stream, Peer { address, secure: true, api }, order, service, watcher).await;
         }
         Ok(Err(cause)) => {
             tracing::debug!(event = "tls_handshake_failed", %address, %cause, "TLS handshake failed")

@@ -20,8 +20,37 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// The second port of the emulator's NoSQL API.
 const EMULATOR_PORT: u16 = 8903;
 
-/// The sockets of the NoSQL API.
+/// The port of the storage emulator's table service.
+const STORAGE_EMULATOR_PORT: u16 = 10002;
+
+/// The API that a socket serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Api {
+    Nosql,
+    Table,
+}
+
+impl Api {
+    /// The name of its setting.
+    fn setting(self) -> &'static str {
+        match self {
+            Api::Nosql => "nosql",
+            Api::Table => "table",
+        }
+    }
+
+    /// The port that an emulator has besides the main one.
+    fn emulator_port(self) -> u16 {
+        match self {
+            Api::Nosql => EMULATOR_PORT,
+            Api::Table => STORAGE_EMULATOR_PORT,
+        }
+    }
+}
+
+/// The sockets of an API.
 pub(crate) struct Bound {
+    api: Api,
     /// The address published to clients.
     pub(crate) main: SocketAddr,
     /// An additional port that is used by another program.
@@ -32,11 +61,11 @@ pub(crate) struct Bound {
 impl Bound {
     /// Binds `address`. In development the emulator's second port is bound too, unless a free port is wanted: then
     /// several servers may run side by side.
-    pub(crate) async fn at(mode: Mode, address: SocketAddr) -> Result<Bound, Failure> {
-        let first = bind(address, "nosql").await?;
+    pub(crate) async fn at(mode: Mode, api: Api, address: SocketAddr) -> Result<Bound, Failure> {
+        let first = bind(address, api.setting()).await?;
         let main = first.local_addr().map_err(|error| Failure::Failed(error.to_string()))?;
-        let mut bound = Bound { main, taken: None, listeners: vec![first] };
-        if let Some(second) = second_address(mode, address) {
+        let mut bound = Bound { api, main, taken: None, listeners: vec![first] };
+        if let Some(second) = second_address(mode, api, address) {
             match TcpListener::bind(second).await {
                 Ok(listener) => bound.listeners.push(listener),
                 Err(_) => bound.taken = Some(second),
@@ -55,9 +84,10 @@ impl Bound {
 }
 
 /// The emulator's second address, next to `address` in development.
-fn second_address(mode: Mode, address: SocketAddr) -> Option<SocketAddr> {
-    let is_wanted = mode == Mode::Dev && address.port() != 0 && address.port() != EMULATOR_PORT;
-    is_wanted.then(|| SocketAddr::new(address.ip(), EMULATOR_PORT))
+fn second_address(mode: Mode, api: Api, address: SocketAddr) -> Option<SocketAddr> {
+    let port = api.emulator_port();
+    let is_wanted = mode == Mode::Dev && address.port() != 0 && address.port() != port;
+    is_wanted.then(|| SocketAddr::new(address.ip(), port))
 }
 
 /// Binds an address; the failure for a busy port names the flag that changes it.
@@ -76,7 +106,7 @@ async fn bind(address: SocketAddr, api: &'static str) -> Result<TcpListener, Fai
 
 /// Serves connections until `stop` completes, then waits for running requests.
 pub(crate) async fn serve(
-    bound: Bound,
+    bound: Vec<Bound>,
     service: Arc<Service>,
     connections_max: usize,
     stop: impl Future<Output = ()>,
@@ -84,8 +114,11 @@ pub(crate) async fn serve(
     let permits = Arc::new(Semaphore::new(connections_max.min(Semaphore::MAX_PERMITS)));
     let (stopping, stopped) = watch::channel(());
     let mut listening = JoinSet::new();
-    for listener in bound.listeners {
-        listening.spawn(serve_one(listener, Arc::clone(&service), Arc::clone(&permits), stopped.clone()));
+    for Bound { api, listeners, .. } in bound {
+        for listener in listeners {
+            let (service, permits) = (Arc::clone(&service), Arc::clone(&permits));
+            listening.spawn(serve_one((listener, api), service, permits, stopped.clone()));
+        }
     }
     drop(stopped);
     stop.await;
@@ -95,7 +128,7 @@ pub(crate) async fn serve(
 
 /// Serves one socket until the sender of `stopped` is dropped.
 async fn serve_one(
-    listener: TcpListener,
+    (listener, api): (TcpListener, Api),
     service: Arc<Service>,
     permits: Arc<Semaphore>,
     mut stopped: watch::Receiver<()>,
@@ -123,7 +156,7 @@ async fn serve_one(
         let (service, watcher) = (Arc::clone(&service), graceful.watcher());
         // Boxed, because a task is moved several times when it is started and when it ends, and this one is large.
         tokio::spawn(Box::pin(async move {
-            connection::serve(stream, address, Arc::clone(&service), watcher).await;
+            connection::serve(stream, (address, api), Arc::clone(&service), watcher).await;
             service.metrics.connections_open.dec();
             drop(permit);
         }));
@@ -140,7 +173,7 @@ mod tests {
 
     #[test]
     fn development_has_the_emulator_s_second_port_unless_any_port_will_do() {
-        let second = |mode, address: &str| second_address(mode, address.parse().unwrap());
+        let second = |mode, address: &str| second_address(mode, Api::Nosql, address.parse().unwrap());
         let expected = "127.0.0.1:8903".parse().ok();
         assert_eq!(second(Mode::Dev, "127.0.0.1:8081"), expected);
         assert_eq!(second(Mode::Dev, "127.0.0.1:9000"), expected);
@@ -150,5 +183,7 @@ mod tests {
         {
             assert_eq!(second(mode, address), None, "{address}");
         }
+        let table = second_address(Mode::Dev, Api::Table, "127.0.0.1:8902".parse().unwrap());
+        assert_eq!(table, "127.0.0.1:10002".parse().ok());
     }
 }

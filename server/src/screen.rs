@@ -1,6 +1,6 @@
 //! The start screen: everything a user needs to connect, and a ready line for programs that wait.
 
-use crate::keys::KeySource;
+use crate::keys::{KeySource, STORAGE_EMULATOR_ACCOUNT};
 use crate::listener::Bound;
 use crate::mode::Mode;
 use crate::settings::Settings;
@@ -15,6 +15,8 @@ pub(crate) struct Screen<'a> {
     pub(crate) mode: Mode,
     pub(crate) settings: &'a Settings,
     pub(crate) bound: &'a Bound,
+    /// The sockets of the Table API, unless it is off.
+    pub(crate) table: Option<&'a Bound>,
     pub(crate) keys: &'a KeySource,
     /// Whether the account keys were created at this start.
     pub(crate) made_keys: bool,
@@ -31,7 +33,11 @@ impl Screen<'_> {
             Mode::Serve => self.show_serve(out)?,
         }
         writeln!(out)?;
-        writeln!(out, "ready nosql=https://{nosql}")?;
+        write!(out, "ready nosql=https://{nosql}")?;
+        if let Some(table) = self.table {
+            write!(out, " table=https://{}", table.main)?;
+        }
+        writeln!(out)?;
         out.flush()
     }
 
@@ -50,6 +56,9 @@ impl Screen<'_> {
             writeln!(out, "               {taken}, the emulator's second port, is used by another program")?;
         }
         writeln!(out, "  connection   AccountEndpoint=https://{nosql}/;AccountKey={EMULATOR_KEY};")?;
+        if let Some(table) = self.table {
+            self.show_table(table, out)?;
+        }
         writeln!(out, "  key          the well-known emulator key, for this machine only")?;
         writeln!(out, "  certificate  https://{nosql}/_explorer/emulator.pem")?;
         writeln!(out, "  health       http://{nosql}/health/ready    metrics http://{nosql}/metrics")?;
@@ -58,6 +67,24 @@ impl Screen<'_> {
         writeln!(
             out,
             "  next: point an Azure Cosmos DB SDK in gateway mode at the connection string above. Ctrl-C stops."
+        )
+    }
+
+    /// How to connect to the Table API in development.
+    fn show_table(&self, table: &Bound, out: &mut impl Write) -> std::io::Result<()> {
+        let address = table.main;
+        writeln!(out, "  Table API    https://{address}/  (plain http on the same port)")?;
+        for other in table.others() {
+            writeln!(out, "               http://{other}/{STORAGE_EMULATOR_ACCOUNT}  (UseDevelopmentStorage=true)")?;
+        }
+        if let Some(taken) = table.taken {
+            writeln!(out, "               {taken}, the storage emulator's port, is used by another program")?;
+        }
+        let account = &self.settings.table_account;
+        writeln!(
+            out,
+            "  connection   DefaultEndpointsProtocol=https;AccountName={account};AccountKey={EMULATOR_KEY};\
+             TableEndpoint=https://{address}/;"
         )
     }
 
@@ -76,6 +103,10 @@ impl Screen<'_> {
                 )?;
             }
             None => writeln!(out, "  NoSQL API    https://{nosql}/")?,
+        }
+        if let Some(table) = self.table {
+            let account = &self.settings.table_account;
+            writeln!(out, "  Table API    https://{}/  (account {account})", table.main)?;
         }
         if let Some(file) = &self.keys.file {
             let made = if self.made_keys { ", made now" } else { "" };

@@ -1,24 +1,28 @@
-//! Answers health, metrics and certificate requests; passes the others to the control API or to the NoSQL API.
+//! Answers health, metrics and certificate requests; passes the others to the API of the socket.
 
 use crate::backoff::Backoff;
+use crate::listener::Api;
 use crate::metrics::{self, Metrics};
 use crate::settings::Timeouts;
 use crate::tls::Tls;
+use api_http::{AnswerBody, ConnectionInfo};
 use bytes::Bytes;
 use engine::{ConnectionMemory, Engine};
 use http::header::{CONTENT_TYPE, HOST, HeaderValue};
 use http::uri::Authority;
 use http::{Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
-use nosql::{AnswerBody, ConnectionInfo, NosqlApi};
+use nosql::NosqlApi;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
+use table::TableApi;
 
 /// Shared state of all request handlers.
 pub(crate) struct Service {
-    pub(crate) api: NosqlApi,
+    pub(crate) nosql: NosqlApi,
+    pub(crate) table: TableApi,
     pub(crate) engine: Arc<Engine>,
     pub(crate) metrics: Metrics,
     pub(crate) tls: Arc<Tls>,
@@ -36,6 +40,8 @@ pub(crate) struct Service {
 pub(crate) struct Peer {
     pub(crate) address: SocketAddr,
     pub(crate) secure: bool,
+    /// The API that it has connected to.
+    pub(crate) api: Api,
 }
 
 impl Peer {
@@ -62,13 +68,9 @@ impl Service {
         let has_no_body = request.method() == Method::HEAD && request.version() >= Version::HTTP_2;
         let mut response = match self.own_answer(&request, peer) {
             Some(response) => response,
-            None if request.uri().path().starts_with(control::PREFIX) => {
-                let (parts, _) = request.into_parts();
-                control::handle(&self.engine, &parts).await.map(AnswerBody::new)
-            }
-            None => self.api.handle(request, ConnectionInfo { secure: peer.secure, peer: peer.address.ip(), memory }).await,
+            None => self.api_answer(request, peer, memory).await,
         };
-        if response.status() == StatusCode::UNAUTHORIZED {
+        if is_authentication_failure(&response) {
             self.delay_response(peer).await;
         }
         if has_no_body {
@@ -76,6 +78,23 @@ impl Service {
         }
         self.metrics.answered(response.status().as_u16(), begun.elapsed());
         response
+    }
+
+    async fn api_answer(
+        &self,
+        request: Request<Incoming>,
+        peer: Peer,
+        memory: Option<Arc<ConnectionMemory>>,
+    ) -> Response<AnswerBody> {
+        let connection = ConnectionInfo { secure: peer.secure, peer: peer.address.ip(), memory };
+        match peer.api {
+            Api::Nosql if request.uri().path().starts_with(control::PREFIX) => {
+                let (parts, _) = request.into_parts();
+                control::handle(&self.engine, &parts).await.map(AnswerBody::new)
+            }
+            Api::Nosql => self.nosql.handle(request, connection).await,
+            Api::Table => self.table.handle(request, connection).await,
+        }
     }
 
     /// Delays the response to a caller that has sent too many wrong credentials.
@@ -96,12 +115,18 @@ impl Service {
             return Some(text(StatusCode::BAD_REQUEST, "a request must name exactly one host\n"));
         }
         let path = request.uri().path();
-        // The API uses none of these names, so it sees all other paths unchanged.
-        if !(path.starts_with("/health")
-            || path == "/ready"
-            || path.starts_with("/metrics")
-            || path.starts_with("/_explorer"))
-        {
+        // The APIs use none of these names, so they see all other paths unchanged.
+        let is_own = match peer.api {
+            Api::Nosql => {
+                path.starts_with("/health")
+                    || path == "/ready"
+                    || path.starts_with("/metrics")
+                    || path.starts_with("/_explorer")
+            }
+            // A table may have any other of the names.
+            Api::Table => matches!(path, "/health/live" | "/health/ready" | "/_explorer/emulator.pem"),
+        };
+        if !is_own {
             return None;
         }
         if request.method() != Method::GET && request.method() != Method::HEAD {
@@ -141,6 +166,12 @@ impl Service {
             Err(fault) => text(StatusCode::SERVICE_UNAVAILABLE, &format!("{fault}\n")),
         }
     }
+}
+
+/// Whether a caller was not authenticated. The Table API says that with another status in some accounts.
+fn is_authentication_failure(response: &Response<AnswerBody>) -> bool {
+    let code = response.headers().get("x-ms-error-code");
+    response.status() == StatusCode::UNAUTHORIZED || code.is_some_and(|code| code == "AuthenticationFailed")
 }
 
 /// Whether a request names exactly one host as HTTP requires: a proxy and this server could interpret two names
@@ -207,7 +238,7 @@ fn a_request_names_its_host_once() {
 
 #[test]
 fn only_this_machine_may_do_without_tls() {
-    let peer = |address: &str, secure| Peer { address: address.parse().unwrap(), secure };
+    let peer = |address: &str, secure| Peer { address: address.parse().unwrap(), secure, api: Api::Nosql };
     for (address, near) in [
         ("127.0.0.1:5", true),
         ("[::1]:5", true),

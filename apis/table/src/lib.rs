@@ -11,6 +11,8 @@ mod cors;
 pub mod edm;
 mod faults;
 pub mod filter;
+#[doc(hidden)]
+pub mod fuzzing;
 mod operations;
 mod policies;
 mod query_string;

@@ -9,9 +9,9 @@ use engine::{CatalogPass, Container, Engine};
 pub(crate) const ANNOTATION: &str = "table-acl";
 
 /// Most policies of a table.
-pub const POLICIES_MAX: usize = 5;
+pub(crate) const POLICIES_MAX: usize = 5;
 /// Longest id of a policy in characters.
-pub const POLICY_ID_CHARS_MAX: usize = 64;
+pub(crate) const POLICY_ID_CHARS_MAX: usize = 64;
 
 /// A stored policy with its id.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,9 +9,9 @@ pub(crate) const ANNOTATION: &str = "table-service-properties";
 pub(crate) const CORS_ANNOTATION: &str = "public.table-cors";
 
 /// Most CORS rules.
-pub const CORS_RULES_MAX: usize = 5;
+pub(crate) const CORS_RULES_MAX: usize = 5;
 /// Longest list of a CORS rule in bytes.
-pub const CORS_LIST_BYTES_MAX: usize = 2048;
+pub(crate) const CORS_LIST_BYTES_MAX: usize = 2048;
 /// Most days that logs and metrics are kept.
 const RETENTION_DAYS_MAX: u32 = 365;
 

@@ -53,7 +53,11 @@ fn text_size(value: ValueRef<'_>, levels_left: usize) -> usize {
     match value.decode() {
         Decoded::Null | Decoded::Bool(_) => 5,
         Decoded::Int32(_) | Decoded::Int64(_) | Decoded::Double(_) => NUMBER_BYTES,
-        Decoded::Decimal(_) | Decoded::Date(_) | Decoded::Ticks(_) | Decoded::Guid(_) | Decoded::ObjectId(_) => 40,
+        Decoded::Decimal(_)
+        | Decoded::Date(_)
+        | Decoded::Ticks(_)
+        | Decoded::Guid(_)
+        | Decoded::ObjectId(_) => 40,
         Decoded::String(text) => text.len() + 3,
         Decoded::Binary { bytes, .. } => bytes.len() * 4 / 3 + 5,
         Decoded::Array(elements) => {

@@ -255,7 +255,13 @@ impl KeyComponent {
                 value.as_f64().and_then(KeyComponent::number)
             }
             Kind::String => value.as_str().map(|text| KeyComponent::String(text.to_owned())),
-            Kind::Binary | Kind::Date | Kind::Ticks | Kind::Guid | Kind::ObjectId | Kind::Array | Kind::Object => None,
+            Kind::Binary
+            | Kind::Date
+            | Kind::Ticks
+            | Kind::Guid
+            | Kind::ObjectId
+            | Kind::Array
+            | Kind::Object => None,
         }
     }
 }

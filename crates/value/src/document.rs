@@ -312,6 +312,17 @@ mod tests {
     }
 
     #[test]
+    fn repeated_names_can_be_refused() {
+        let distinct = |text: &str| Document::from_json_distinct(text.as_bytes());
+        let text = r#"{"a":1,"b":{"a":[{"a":2}]}}"#;
+        assert_eq!(distinct(text).unwrap(), document(text));
+        for text in [r#"{"a":1,"b":2,"a":1}"#, r#"{"b":{"a":1,"a":2}}"#, r#"{"x":[{"\u0061":1,"a":2}]}"#] {
+            assert_eq!(distinct(text).unwrap_err().kind, crate::JsonErrorKind::RepeatedName, "{text}");
+        }
+        assert_eq!(distinct("[]").unwrap_err().kind, crate::JsonErrorKind::NotAnObject);
+    }
+
+    #[test]
     fn names_are_left_out_at_the_root_only() {
         let text = br#"{"_ts":{"x":[1]},"a":{"_ts":2},"_rid":"r","b":3}"#;
         let document = Document::from_json_without(text, &["_ts", "_rid"]).unwrap();

@@ -12,7 +12,7 @@ use value::{Document, PATCH_OPERATIONS_MAX, PatchOperation, Value, ValueRef};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 13] = [
     ("json_in", json_in),
     ("binary_json_in", binary_json_in),
     ("key_code", key_code),
@@ -23,6 +23,9 @@ pub const TARGETS: [Target; 10] = [
     ("definition", definition),
     ("sql_text", sql_text),
     ("query_body", query_body),
+    ("table_filter", table_filter),
+    ("table_batch", table_batch),
+    ("table_entity", table_entity),
 ];
 
 /// Separates the two parts of an input; no byte of UTF-8 text.
@@ -190,6 +193,25 @@ pub fn query_body(data: &[u8]) {
     if let Ok(text) = std::str::from_utf8(continuation) {
         assert!(key.open(b"a query", text).is_err(), "a forged continuation was accepted");
     }
+}
+
+/// A filter of the Table API and an entity beside it, separated by 0xFF.
+pub fn table_filter(data: &[u8]) {
+    let (text, entity) = parts(data);
+    if let Ok(text) = std::str::from_utf8(text) {
+        table::fuzzing::filter(text, entity);
+    }
+}
+
+/// A batch of the Table API after its content type, separated by 0xFF.
+pub fn table_batch(data: &[u8]) {
+    let (content_type, body) = parts(data);
+    table::fuzzing::batch(&String::from_utf8_lossy(content_type), body);
+}
+
+/// An entity of the Table API: what is taken comes back as it was.
+pub fn table_entity(data: &[u8]) {
+    table::fuzzing::entity(data);
 }
 
 fn check_faults(text: &str, faults: &sql::SqlFaults) {

@@ -5,8 +5,8 @@ use crate::ambient::SystemAmbient;
 use crate::backoff::Backoff;
 use crate::failure::Failure;
 use crate::identity::IdentityFile;
-use crate::keys::{KeyFile, KeySource};
-use crate::listener::{self, Bound};
+use crate::keys::{KeyFile, KeySource, STORAGE_EMULATOR_ACCOUNT, storage_emulator_key};
+use crate::listener::{self, Api, Bound};
 use crate::metrics::Metrics;
 use crate::mode::Mode;
 use crate::screen::Screen;
@@ -25,6 +25,7 @@ use nosql::{NosqlApi, NosqlOptions};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use table::{AccountKeys, AccountStyle, TableAccount, TableApi, TableOptions};
 use tokio::runtime::Handle;
 
 pub(super) fn run(
@@ -77,12 +78,14 @@ async fn serve(mode: Mode, settings: Settings, queries: Handle) -> Result<(), Fa
         tracing::warn!(event = "setting_without_effect", setting, "this version ignores the setting");
     }
     let ambient = Arc::new(SystemAmbient::new());
-    let bound = Bound::at(mode, address).await?;
+    let bound = Bound::at(mode, Api::Nosql, address).await?;
+    let table_bound = bind_table(mode, &settings, address).await?;
+    let is_exposed = |bound: &Bound| !bound.main.ip().is_loopback();
     let store = open_store(&settings)?;
     let keys = KeySource {
         file: (!settings.memory).then(|| KeyFile::of(&settings.data)),
         well_known: mode.takes_well_known_key(),
-        exposed: !address.ip().is_loopback(),
+        exposed: is_exposed(&bound) || table_bound.as_ref().is_some_and(is_exposed),
     };
     let made_keys = match (mode, &keys.file) {
         (Mode::Serve, Some(file)) => file.make_if_missing(&*ambient)?,
@@ -126,12 +129,13 @@ async fn serve(mode: Mode, settings: Settings, queries: Handle) -> Result<(), Fa
     engine.access().replace_identity(identity);
     let service = Arc::new(service(mode, &settings, &engine, Arc::clone(&tls)));
     let stop = stop_signal(Arc::clone(&service))?;
-    let screen = Screen { mode, settings: &settings, bound: &bound, keys: &keys, made_keys };
+    let table = table_bound.as_ref();
+    let screen = Screen { mode, settings: &settings, bound: &bound, table, keys: &keys, made_keys };
     // A closed standard output is no reason to stop.
     let _ = screen.show(&mut std::io::stdout().lock());
     tracing::info!(event = "started", version = env!("CARGO_PKG_VERSION"), nosql = %bound.main, "requests are served");
     tokio::select! {
-        () = listener::serve(bound, service, settings.connections_max, stop) => {}
+        () = listener::serve(std::iter::once(bound).chain(table_bound).collect(), service, settings.connections_max, stop) => {}
         () = keys.watch(&engine, seen_keys) => {}
         () = tls.watch(&*ambient) => {}
         () = watch_identity(identity_file, &engine) => {}
@@ -191,7 +195,8 @@ fn service(mode: Mode, settings: &Settings, engine: &Arc<Engine>, tls: Arc<Tls>)
         AuthFailures::Max(max) => Some(max),
     };
     Service {
-        api: NosqlApi::new(Arc::clone(engine), nosql_options),
+        nosql: NosqlApi::new(Arc::clone(engine), nosql_options),
+        table: TableApi::new(Arc::clone(engine), table_options(mode, settings)),
         engine: Arc::clone(engine),
         metrics: Metrics::new(engine),
         tls,
@@ -199,6 +204,49 @@ fn service(mode: Mode, settings: &Settings, engine: &Arc<Engine>, tls: Arc<Tls>)
         timeouts: settings.timeouts,
         backoff: failures_max.map(Backoff::new),
         stopping: AtomicBool::new(false),
+    }
+}
+
+/// Binds the address of the Table API. If it is the default and used by another program, the API is off. If the NoSQL
+/// API asks for a free port and the address is the default, a free port is bound: then several servers may run side by
+/// side.
+async fn bind_table(mode: Mode, settings: &Settings, nosql: SocketAddr) -> Result<Option<Bound>, Failure> {
+    let Endpoint::At(mut address) = settings.table else { return Ok(None) };
+    if mode == Mode::Dev && !address.ip().is_loopback() {
+        return Err(Failure::Configuration(format!(
+            "setting \"table\" is {address}: the well-known keys of `dev` may be used on loopback only; \
+             use 127.0.0.1:{}, or `perihelion serve`",
+            address.port()
+        )));
+    }
+    if !settings.is_table_given && nosql.port() == 0 {
+        address.set_port(0);
+    }
+    match Bound::at(mode, Api::Table, address).await {
+        Ok(bound) => Ok(Some(bound)),
+        Err(_) if !settings.is_table_given => {
+            tracing::warn!(event = "table_port_taken", %address, "another program uses the port of the Table API, which is off; choose another with --table ADDR");
+            Ok(None)
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// In development the account of the storage emulators is there too, with its published key.
+fn table_options(mode: Mode, settings: &Settings) -> TableOptions {
+    let name = settings.table_account.clone();
+    let mut accounts = vec![TableAccount { name, style: AccountStyle::Cosmos, keys: AccountKeys::Store }];
+    if mode.takes_well_known_key()
+        && let Some(key) = storage_emulator_key()
+    {
+        let name = STORAGE_EMULATOR_ACCOUNT.to_owned();
+        accounts.push(TableAccount { name, style: AccountStyle::Storage, keys: AccountKeys::Own(key) });
+    }
+    TableOptions {
+        accounts,
+        public_endpoint: None,
+        body_timeout: settings.timeouts.body,
+        takes_key_tokens: mode.takes_well_known_key(),
     }
 }
 

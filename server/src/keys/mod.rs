@@ -145,6 +145,19 @@ impl KeyReloader {
     }
 }
 
+/// The account of every storage emulator.
+pub(crate) const STORAGE_EMULATOR_ACCOUNT: &str = "devstoreaccount1";
+
+/// The key of every storage emulator. It is public, so it is only accepted on loopback.
+pub(crate) const STORAGE_EMULATOR_KEY: &str =
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+
+/// The key of the account of every storage emulator.
+pub(crate) fn storage_emulator_key() -> Option<AccountKey> {
+    let text = Secret::new(STORAGE_EMULATOR_KEY.to_owned());
+    StoredKey { name: KeyName::Primary, text, created_seconds: 0 }.account_key()
+}
+
 /// The key of every emulator.
 fn well_known() -> StoredKey {
     StoredKey { name: KeyName::Primary, text: Secret::new(EMULATOR_KEY.to_owned()), created_seconds: 0 }

@@ -66,6 +66,10 @@ pub(crate) struct Settings {
     pub(crate) data: PathBuf,
     pub(crate) memory: bool,
     pub(crate) nosql: Endpoint,
+    pub(crate) table: Endpoint,
+    /// Whether the address of the Table API is not the default.
+    pub(crate) is_table_given: bool,
+    pub(crate) table_account: String,
     pub(crate) certificate: Option<CertificateFiles>,
     pub(crate) identity: Option<PathBuf>,
     pub(crate) plain_http: PlainHttp,
@@ -97,7 +101,7 @@ pub(crate) struct Settings {
 }
 
 /// Settings of APIs and limits that are not implemented yet.
-const NOT_BUILT: [&str; 3] = ["table", "mongo", "gremlin"];
+const NOT_BUILT: [&str; 2] = ["mongo", "gremlin"];
 
 /// Those of [`NOT_BUILT`] whose value is not the default.
 fn without_effect(raw: &RawSettings) -> Vec<&'static str> {
@@ -108,7 +112,7 @@ fn without_effect(raw: &RawSettings) -> Vec<&'static str> {
 impl Settings {
     pub(crate) fn from_raw(raw: &RawSettings) -> Result<Settings, Failure> {
         // APIs and limits that are not implemented yet: their values must still be valid.
-        for name in ["table", "mongo", "gremlin"] {
+        for name in NOT_BUILT {
             parsed::<Endpoint>(raw, name)?;
         }
         let memory_total = memory_total(raw)?;
@@ -121,6 +125,9 @@ impl Settings {
             data: PathBuf::from(text(raw, "data")),
             memory: parsed(raw, "memory")?,
             nosql: parsed(raw, "nosql")?,
+            table: parsed(raw, "table")?,
+            is_table_given: raw.get("table").is_some_and(|(_, origin)| *origin != Origin::Default),
+            table_account: table_account(raw)?,
             certificate: certificate(raw)?,
             identity: optional(raw, "identity").map(PathBuf::from),
             plain_http: one_of(
@@ -203,6 +210,17 @@ fn certificate(raw: &RawSettings) -> Result<Option<CertificateFiles>, Failure> {
         }
         (Some(_), None) => Err(bad(raw, "tls-key", "a certificate needs its private key")),
         (None, Some(_)) => Err(bad(raw, "tls-certificate", "a private key needs its certificate")),
+    }
+}
+
+/// The account name of the Table API: what can stand in a path and in a host name.
+fn table_account(raw: &RawSettings) -> Result<String, Failure> {
+    let name = text(raw, "table-account");
+    let is_valid = (3..=63).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    match is_valid {
+        true => Ok(name.to_owned()),
+        false => Err(bad(raw, "table-account", "it must be 3 to 63 small letters, digits and hyphens")),
     }
 }
 

@@ -47,7 +47,8 @@ impl Server {
             assert!(count > 0, "the server ended: {}", printed.lock().unwrap());
             printed.lock().unwrap().push_str(&line);
             if let Some(address) = line.strip_prefix("ready nosql=https://") {
-                break address.trim().parse().unwrap();
+                let address = address.split_whitespace().next().unwrap_or_default();
+                break address.parse().unwrap();
             }
         };
         let output = pass_on(output, &printed);

@@ -81,7 +81,8 @@ fn value_bytes(value: ValueRef<'_>) -> usize {
 /// The length of a text in UTF-16 units.
 pub(crate) fn utf16_len(text: &str) -> usize {
     // Each byte but those that continue a character begins one; characters of four bytes take two units.
-    text.bytes().filter(|byte| byte & 0xc0 != 0x80).count() + text.bytes().filter(|byte| *byte >= 0xf0).count()
+    text.bytes().filter(|byte| byte & 0xc0 != 0x80).count()
+        + text.bytes().filter(|byte| *byte >= 0xf0).count()
 }
 
 /// An entity exceeds a limit after a merge.
@@ -157,10 +158,15 @@ mod tests {
 
     #[test]
     fn a_merge_keeps_places_and_checks_the_whole() {
-        let stored = Document::from_json(br#"{"id":"r","PartitionKey":"p","RowKey":"r","a":1,"b":2}"#).unwrap();
-        let update = Document::from_json(br#"{"id":"r","PartitionKey":"p","RowKey":"r","c":3,"a":"x"}"#).unwrap();
+        let stored =
+            Document::from_json(br#"{"id":"r","PartitionKey":"p","RowKey":"r","a":1,"b":2}"#).unwrap();
+        let update =
+            Document::from_json(br#"{"id":"r","PartitionKey":"p","RowKey":"r","c":3,"a":"x"}"#).unwrap();
         let result = merged(&stored, &update, ENTITY_BYTES_MAX).unwrap();
-        assert_eq!(format!("{result:?}"), r#"{"id":"r","PartitionKey":"p","RowKey":"r","a":"x","b":2,"c":3}"#);
+        assert_eq!(
+            format!("{result:?}"),
+            r#"{"id":"r","PartitionKey":"p","RowKey":"r","a":"x","b":2,"c":3}"#
+        );
         assert_eq!(properties_count(&result), 3);
         // 4, two keys of one letter, a text of one letter and two integers with names of one letter.
         let bytes = 4 + 2 * 6 + (8 + 2 + 6) + 2 * (8 + 2 + 8);

@@ -21,8 +21,8 @@ pub(crate) mod texts;
 
 pub use date_time::{TICKS_MAX, TICKS_MIN, parse_date_time, write_date_time};
 pub use document::{
-    ENTITY_BYTES_MAX, ENTITY_BYTES_MAX_COSMOS, EntityTooLarge, PARTITION_KEY, PROPERTIES_MAX, ROW_KEY, TIMESTAMP,
-    document_id, entity_bytes, is_property, merged, properties_count,
+    ENTITY_BYTES_MAX, ENTITY_BYTES_MAX_COSMOS, EntityTooLarge, PARTITION_KEY, PROPERTIES_MAX, ROW_KEY,
+    TIMESTAMP, document_id, entity_bytes, is_property, merged, properties_count,
 };
 pub use edm_type::EdmType;
 pub use names::{member_name, property_name};

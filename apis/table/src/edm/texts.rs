@@ -65,7 +65,7 @@ pub fn parse_guid(text: &str) -> Option<[u8; 16]> {
 /// Parses pairs of hexadecimal digits.
 pub(crate) fn parse_hex(digits: &[u8]) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    if digits.len() % 2 != 0 {
+    if !digits.len().is_multiple_of(2) {
         return None;
     }
     digits.chunks_exact(2).map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?)).collect()
@@ -116,7 +116,9 @@ mod tests {
         ] {
             check(EdmType::Guid, text, Some(guid.clone()));
         }
-        for text in ["", "00112233-4455-6677-8899-aabbccddeef", "00112233-4455-6677-8899-aabbccddeefg", "{}", "é"] {
+        for text in
+            ["", "00112233-4455-6677-8899-aabbccddeef", "00112233-4455-6677-8899-aabbccddeefg", "{}", "é"]
+        {
             check(EdmType::Guid, text, None);
         }
         let bytes = |bytes: &[u8]| Some(Value::Binary { subtype: 0, bytes: bytes.to_vec() });

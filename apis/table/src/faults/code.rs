@@ -8,7 +8,6 @@ use http::StatusCode;
 #[allow(missing_docs)] // each is the code of the same name
 pub(crate) enum Code {
     AuthenticationFailed,
-    AuthorizationFailure,
     AuthorizationPermissionMismatch,
     AuthorizationProtocolMismatch,
     AuthorizationResourceTypeMismatch,
@@ -33,7 +32,6 @@ pub(crate) enum Code {
     NotImplemented,
     OperationTimedOut,
     OutOfRangeInput,
-    OutOfRangeQueryParameterValue,
     PartitionFull,
     PropertiesNeedValue,
     PropertyNameInvalid,
@@ -55,7 +53,6 @@ impl Code {
     pub(crate) fn text(self) -> &'static str {
         match self {
             Code::AuthenticationFailed => "AuthenticationFailed",
-            Code::AuthorizationFailure => "AuthorizationFailure",
             Code::AuthorizationPermissionMismatch => "AuthorizationPermissionMismatch",
             Code::AuthorizationProtocolMismatch => "AuthorizationProtocolMismatch",
             Code::AuthorizationResourceTypeMismatch => "AuthorizationResourceTypeMismatch",
@@ -80,7 +77,6 @@ impl Code {
             Code::NotImplemented => "NotImplemented",
             Code::OperationTimedOut => "OperationTimedOut",
             Code::OutOfRangeInput => "OutOfRangeInput",
-            Code::OutOfRangeQueryParameterValue => "OutOfRangeQueryParameterValue",
             Code::PartitionFull => "PartitionFull",
             Code::PropertiesNeedValue => "PropertiesNeedValue",
             Code::PropertyNameInvalid => "PropertyNameInvalid",
@@ -105,8 +101,7 @@ impl Code {
                 AccountStyle::Storage => StatusCode::FORBIDDEN,
                 AccountStyle::Cosmos => StatusCode::UNAUTHORIZED,
             },
-            Code::AuthorizationFailure
-            | Code::AuthorizationPermissionMismatch
+            Code::AuthorizationPermissionMismatch
             | Code::AuthorizationProtocolMismatch
             | Code::AuthorizationResourceTypeMismatch
             | Code::AuthorizationServiceMismatch
@@ -136,7 +131,6 @@ impl Code {
             | Code::KeyValueTooLarge
             | Code::MissingRequiredHeader
             | Code::OutOfRangeInput
-            | Code::OutOfRangeQueryParameterValue
             | Code::PropertiesNeedValue
             | Code::PropertyNameInvalid
             | Code::PropertyNameTooLong

@@ -249,7 +249,6 @@ fn sentence(code: Code) -> &'static str {
         Code::NotImplemented => "The requested operation is not implemented on the specified resource.",
         Code::InvalidResourceName => "The specified resource name contains invalid characters.",
         Code::AuthenticationFailed
-        | Code::AuthorizationFailure
         | Code::AuthorizationProtocolMismatch
         | Code::AuthorizationResourceTypeMismatch
         | Code::AuthorizationServiceMismatch
@@ -265,7 +264,6 @@ fn sentence(code: Code) -> &'static str {
         | Code::InvalidXmlDocument
         | Code::MissingRequiredHeader
         | Code::OperationTimedOut
-        | Code::OutOfRangeQueryParameterValue
         | Code::PartitionFull
         | Code::RequestBodyTooLarge
         | Code::UnsupportedHttpVerb => "",

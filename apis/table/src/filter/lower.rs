@@ -68,9 +68,7 @@ impl Lowering {
                 let comparison = if truth { *comparison } else { negated(*comparison) };
                 self.compare(property, comparison, literal)
             }
-            Filter::Property(property) => {
-                self.compare(property, Comparison::Equal, &Value::Bool(truth))
-            }
+            Filter::Property(property) => self.compare(property, Comparison::Equal, &Value::Bool(truth)),
             Filter::Constant(value) => constant(Value::Bool(*value == truth)),
         }
     }
@@ -85,7 +83,11 @@ impl Lowering {
                 inner.iter().for_each(|member| self.gather(member, truth, is_conjunction, members));
             }
             Filter::Not(inner) => self.gather(inner, !truth, is_conjunction, members),
-            Filter::And(_) | Filter::Or(_) | Filter::Compare { .. } | Filter::Property(_) | Filter::Constant(_) => {
+            Filter::And(_)
+            | Filter::Or(_)
+            | Filter::Compare { .. }
+            | Filter::Property(_)
+            | Filter::Constant(_) => {
                 members.push(self.required(filter, truth));
             }
         }

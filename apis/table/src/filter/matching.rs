@@ -57,10 +57,9 @@ fn compared(found: ValueRef<'_>, comparison: Comparison, literal: &Value) -> Opt
         return match comparison {
             Comparison::Equal => Some(false),
             Comparison::NotEqual => Some(true),
-            Comparison::Less
-            | Comparison::LessOrEqual
-            | Comparison::Greater
-            | Comparison::GreaterOrEqual => None,
+            Comparison::Less | Comparison::LessOrEqual | Comparison::Greater | Comparison::GreaterOrEqual => {
+                None
+            }
         };
     }
     let order = compare(found, literal);

@@ -19,3 +19,6 @@ pub use keys::exact_keys;
 pub use lower::{LoweredFilter, lower};
 pub use parser::{FILTER_BYTES_MAX, FILTER_DEPTH_MAX, parse};
 pub use syntax::Filter;
+
+#[cfg(test)]
+mod tests;

@@ -101,7 +101,9 @@ impl<'a> Parser<'a> {
                 self.advance()?;
                 Ok(inner)
             }
-            Token::Text(_) | Token::Typed(_) | Token::Word(_) | Token::Close | Token::End => self.comparison(),
+            Token::Text(_) | Token::Typed(_) | Token::Word(_) | Token::Close | Token::End => {
+                self.comparison()
+            }
         }
     }
 
@@ -206,13 +208,12 @@ fn number(word: &str, offset: usize) -> Result<Value, FilterFault> {
     if let Some(digits) = word.strip_suffix(['L', 'l']) {
         return digits.parse().map(Value::Int64).map_err(|_| malformed(EdmType::Int64));
     }
-    let is_hexadecimal_or_word = word.bytes().any(|byte| !matches!(byte, b'0'..=b'9' | b'+' | b'-'));
-    if !is_hexadecimal_or_word {
+    if word.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-')) {
         let integer: i64 = word.parse().map_err(|_| malformed(EdmType::Int64))?;
         return Ok(i32::try_from(integer).map_or(Value::Int64(integer), Value::Int32));
     }
-    let digits = word.strip_suffix(['d', 'D', 'f', 'F', 'm', 'M']).unwrap_or(word);
-    parse_double(digits).map(Value::Double).ok_or(malformed(EdmType::Double))
+    let without_suffix = || parse_double(word.strip_suffix(['d', 'D', 'f', 'F', 'm', 'M'])?);
+    parse_double(word).or_else(without_suffix).map(Value::Double).ok_or(malformed(EdmType::Double))
 }
 
 /// The comparison with its sides exchanged.

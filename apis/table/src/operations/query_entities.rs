@@ -17,7 +17,7 @@ use plan::{Outcome, StoredDocument};
 use std::sync::Arc;
 
 /// Most entities of a page.
-pub const PAGE_ENTITIES_MAX: usize = 1000;
+pub(super) const PAGE_ENTITIES_MAX: usize = 1000;
 /// The value of the second continuation header.
 const NEXT_ROW: &str = "1";
 

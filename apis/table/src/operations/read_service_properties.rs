@@ -18,7 +18,7 @@ pub(super) fn perform(call: &Call<'_>) -> Result<Reply, TableFault> {
         }
         // Without a table there is no database, and nothing was set.
         Err(Fault::Missing(_)) => {
-            access.read_catalog(&call.signer, Account)?;
+            let _pass = access.read_catalog(&call.signer, Account)?;
             None
         }
         Err(fault) => return Err(TableFault::of_table(fault)),

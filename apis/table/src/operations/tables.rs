@@ -100,7 +100,7 @@ pub(super) async fn database(call: &Call<'_>) -> Result<Arc<Database>, TableFaul
 /// The definition of a table: everything is indexed, and pages in the order of the keys need no sorting.
 pub(super) fn definition(name: &str) -> Result<ContainerDefinition, RequestFault> {
     let path = |property: &str| format!("/{property}");
-    let partition_key = PartitionKeyDefinition::new(PartitionKeyKind::Hash, [path(PARTITION_KEY)])?;
+    let partition_key = PartitionKeyDefinition::new(PartitionKeyKind::HashV2, [path(PARTITION_KEY)])?;
     let mut draft = ContainerDraft::new(name, partition_key);
     let order = CompositeIndex::over(&[(&path(PARTITION_KEY), false), (&path(ROW_KEY), false)])?;
     draft.policies.indexing.composite.push(order);

@@ -144,8 +144,7 @@ pub(super) fn one_sided(
     constant: &Value,
 ) -> Option<IndexCondition> {
     let kind = constant.kind();
-    let is_ordered = matches!(kind, Kind::Null | Kind::Bool | Kind::String) || kind.is_number();
-    if !is_ordered {
+    if matches!(kind, Kind::Array | Kind::Object) {
         return None;
     }
     let code = code_of(constant);

@@ -62,7 +62,14 @@ impl<'a> JsonReader<'a> {
         let text = str::from_utf8(text)
             .map_err(|error| JsonError { kind: JsonErrorKind::InvalidUtf8, offset: error.valid_up_to() })?;
         let encoder = ValueEncoder::with_capacity(text.len() + text.len() / 8 + 16);
-        Ok(JsonReader { cursor: TextCursor::new(text), encoder, skip, distinct: false, skipping: false, name: Vec::new() })
+        Ok(JsonReader {
+            cursor: TextCursor::new(text),
+            encoder,
+            skip,
+            distinct: false,
+            skipping: false,
+            name: Vec::new(),
+        })
     }
 
     /// Reads the single value of the text.

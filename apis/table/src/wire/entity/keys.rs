@@ -13,7 +13,8 @@ pub fn check_key(key: &'static str, text: &str) -> Result<(), EntityFault> {
     if utf16_len(text) > KEY_UNITS_MAX || (key == PARTITION_KEY && text.len() > PARTITION_KEY_BYTES_MAX) {
         return Err(EntityFault::KeyTooLong { key });
     }
-    let is_forbidden = |character: &char| matches!(character, '/' | '\\' | '#' | '?') || character.is_control();
+    let is_forbidden =
+        |character: &char| matches!(character, '/' | '\\' | '#' | '?') || character.is_control();
     match text.chars().find(is_forbidden) {
         Some(character) => Err(EntityFault::KeyCharacter { key, character }),
         None => Ok(()),

@@ -7,6 +7,9 @@ mod read;
 mod select;
 mod write;
 
+#[cfg(test)]
+mod tests;
+
 pub use fault::EntityFault;
 pub use keys::{KEY_UNITS_MAX, PARTITION_KEY_BYTES_MAX, check_key};
 pub use names::NAME_UNITS_MAX;

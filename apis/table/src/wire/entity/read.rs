@@ -11,7 +11,7 @@ use crate::edm::{
     EdmType, EntityTooLarge, PARTITION_KEY, PROPERTIES_MAX, ROW_KEY, TIMESTAMP, document_id, member_name,
     parse_text,
 };
-use value::{Decoded, Document, DocumentBuilder, JsonErrorKind, Value, ValueRef};
+use value::{Decoded, Document, DocumentBuilder, JsonErrorKind, Kind, Value, ValueRef};
 
 /// Longest text in UTF-16 units.
 pub const TEXT_UNITS_MAX: usize = 32 * 1024;
@@ -49,9 +49,10 @@ pub enum EntityKeys<'a> {
 
 /// Reads the JSON text of an entity of at most `bytes_max` bytes by [`entity_bytes`](crate::edm::entity_bytes).
 pub fn read_entity(text: &[u8], keys: EntityKeys<'_>, bytes_max: usize) -> Result<Entity, EntityFault> {
-    let body = Document::from_json_distinct(text).map_err(|error| match error.kind {
-        JsonErrorKind::RepeatedName => EntityFault::RepeatedProperty { offset: error.offset },
-        _ => EntityFault::Json(error),
+    let body = Document::from_json_distinct(text).map_err(|error| {
+        let offset = error.offset;
+        let is_repeated = error.kind == JsonErrorKind::RepeatedName;
+        if is_repeated { EntityFault::RepeatedProperty { offset } } else { EntityFault::Json(error) }
     })?;
     let root = body.root();
     let (address_partition_key, address_row_key) = match keys {
@@ -138,35 +139,24 @@ fn add_property(
             Some(known.ok_or_else(|| EntityFault::UnknownType { property: property() })?)
         }
     };
-    let converted = match given.decode() {
-        Decoded::Array(_) | Decoded::Object(_) => {
-            return Err(EntityFault::NotPrimitive { property: property() });
-        }
-        Decoded::Null
-        | Decoded::Bool(_)
-        | Decoded::Int32(_)
-        | Decoded::Int64(_)
-        | Decoded::Double(_)
-        | Decoded::Decimal(_)
-        | Decoded::String(_)
-        | Decoded::Binary { .. }
-        | Decoded::Date(_)
-        | Decoded::Ticks(_)
-        | Decoded::Guid(_)
-        | Decoded::ObjectId(_) => match edm_type {
-            None => without_annotation(given),
-            Some(edm_type) => with_annotation(given, edm_type)
-                .ok_or_else(|| EntityFault::NotOfType { property: property(), edm_type })?,
-        },
+    if matches!(given.kind(), Kind::Array | Kind::Object) {
+        return Err(EntityFault::NotPrimitive { property: property() });
+    }
+    let converted = match edm_type {
+        None => without_annotation(given),
+        Some(edm_type) => with_annotation(given, edm_type)
+            .ok_or_else(|| EntityFault::NotOfType { property: property(), edm_type })?,
     };
     let stored = match &converted {
         Converted::Given => given,
         Converted::New(value) => value.as_ref(),
     };
-    let (size, size_max) = match stored.decode() {
-        Decoded::String(text) => (utf16_len(text), TEXT_UNITS_MAX),
-        Decoded::Binary { bytes, .. } => (bytes.len(), BINARY_BYTES_MAX),
-        _ => (0, 0),
+    let (size, size_max) = if let Decoded::String(text) = stored.decode() {
+        (utf16_len(text), TEXT_UNITS_MAX)
+    } else if let Decoded::Binary { bytes, .. } = stored.decode() {
+        (bytes.len(), BINARY_BYTES_MAX)
+    } else {
+        (0, 0)
     };
     if size > size_max {
         return Err(EntityFault::ValueTooLarge { property: property(), size });
@@ -182,14 +172,13 @@ enum Converted {
 }
 
 fn without_annotation(given: ValueRef<'_>) -> Converted {
-    match given.decode() {
-        Decoded::Int64(integer) => match i32::try_from(integer) {
-            Ok(integer) => Converted::New(Value::Int32(integer)),
-            Err(_) => nearest_double(given),
-        },
-        Decoded::Decimal(_) => nearest_double(given),
-        // JSON text yields nothing else.
-        _ => Converted::Given,
+    // Integers that are no Int64 are decimals.
+    if !matches!(given.kind(), Kind::Int64 | Kind::Decimal) {
+        return Converted::Given;
+    }
+    match given.as_i64().map(i32::try_from) {
+        Some(Ok(integer)) => Converted::New(Value::Int32(integer)),
+        Some(Err(_)) | None => nearest_double(given),
     }
 }
 

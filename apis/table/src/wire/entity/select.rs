@@ -43,7 +43,12 @@ mod tests {
     #[test]
     fn lists_are_read() {
         let select = Select::parse("a, RowKey,a").unwrap();
-        assert!(select.contains("a") && select.contains("RowKey") && !select.contains("b") && !select.contains("A"));
+        assert!(
+            select.contains("a")
+                && select.contains("RowKey")
+                && !select.contains("b")
+                && !select.contains("A")
+        );
         for all in ["", " ", "*", "a,*"] {
             assert!(Select::parse(all).unwrap().contains("anything"), "{all:?}");
         }

@@ -95,9 +95,12 @@ fn push_key(key: &str, address: &mut String) {
     for byte in key.bytes() {
         match byte {
             b'\'' => address.push_str("%27%27"),
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => address.push(char::from(byte)),
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                address.push(char::from(byte))
+            }
             _ => {
-                let digit = |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0').to_ascii_uppercase();
+                let digit =
+                    |half: u8| char::from_digit(u32::from(half), 16).unwrap_or('0').to_ascii_uppercase();
                 address.extend(['%', digit(byte >> 4), digit(byte & 15)]);
             }
         }

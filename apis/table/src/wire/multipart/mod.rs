@@ -22,6 +22,9 @@ mod read;
 mod request;
 mod write;
 
+#[cfg(test)]
+mod tests;
+
 pub use fault::MultipartFault;
 pub use read::{BATCH_BYTES_MAX, BATCH_OPERATIONS_MAX, Batch, read_batch};
 pub use request::{HEADERS_MAX, PartRequest};

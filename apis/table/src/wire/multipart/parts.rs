@@ -31,12 +31,14 @@ pub(super) fn boundary(content_type: &str) -> Option<&str> {
     }
 }
 
-/// The ranges of the parts in `body`, at most `count_max`. Everything before the first boundary and after the closing
+/// The ranges of the parts in `body`, at most `count_max`; `too_many` if there are
+/// more. Everything before the first boundary and after the closing
 /// one is ignored.
 pub(super) fn parts(
     body: &[u8],
     boundary: &str,
     count_max: usize,
+    too_many: &MultipartFault,
 ) -> Result<Vec<Range<usize>>, MultipartFault> {
     let mut parts = Vec::new();
     let mut part_start = None;
@@ -45,7 +47,8 @@ pub(super) fn parts(
         let line_end = body.get(line_start..).and_then(|rest| rest.iter().position(|byte| *byte == b'\n'));
         let next_line = line_end.map_or(body.len(), |end| line_start + end + 1);
         let line = body.get(line_start..next_line).unwrap_or_default();
-        if let Some(after) = line.strip_prefix(b"--").and_then(|line| line.strip_prefix(boundary.as_bytes())) {
+        if let Some(after) = line.strip_prefix(b"--").and_then(|line| line.strip_prefix(boundary.as_bytes()))
+        {
             let (after, is_last) = match after.strip_prefix(b"--") {
                 Some(after) => (after, true),
                 None => (after, false),
@@ -53,7 +56,7 @@ pub(super) fn parts(
             if after.trim_ascii().is_empty() {
                 if let Some(start) = part_start {
                     if parts.len() == count_max {
-                        return Err(MultipartFault::TooManyOperations { count_max });
+                        return Err(too_many.clone());
                     }
                     parts.push(start..end_before(body, start, line_start));
                 }
@@ -118,7 +121,10 @@ mod tests {
     }
 
     fn texts(body: &str) -> Result<Vec<&str>, MultipartFault> {
-        Ok(parts(body.as_bytes(), "b", 2)?.into_iter().map(|range| &body[range]).collect())
+        Ok(parts(body.as_bytes(), "b", 2, &MultipartFault::SeveralParts)?
+            .into_iter()
+            .map(|range| &body[range])
+            .collect())
     }
 
     #[test]
@@ -132,7 +138,6 @@ mod tests {
         for body in ["", "--b", "--b\none", "--c\n--c--"] {
             assert_eq!(texts(body), Err(MultipartFault::Unterminated), "{body:?}");
         }
-        let fault = MultipartFault::TooManyOperations { count_max: 2 };
-        assert_eq!(texts("--b\n1\n--b\n2\n--b\n3\n--b--"), Err(fault));
+        assert_eq!(texts("--b\n1\n--b\n2\n--b\n3\n--b--"), Err(MultipartFault::SeveralParts));
     }
 }

@@ -27,10 +27,7 @@ pub fn read_batch(content_type: &str, body: &Bytes) -> Result<Batch, MultipartFa
         return Err(MultipartFault::TooLarge { bytes: body.len(), bytes_max: BATCH_BYTES_MAX });
     }
     let outer = boundary(content_type).ok_or(MultipartFault::ContentType)?;
-    let ranges = parts(body, outer, 1).map_err(|fault| match fault {
-        MultipartFault::TooManyOperations { .. } => MultipartFault::SeveralParts,
-        other => other,
-    })?;
+    let ranges = parts(body, outer, 1, &MultipartFault::SeveralParts)?;
     let range = ranges.into_iter().next().ok_or(MultipartFault::Empty)?;
     let mut rest = body.get(range).unwrap_or_default();
     let part_headers = headers(&mut rest, 0)?;
@@ -51,7 +48,8 @@ pub fn read_batch(content_type: &str, body: &Bytes) -> Result<Batch, MultipartFa
 }
 
 fn changeset(body: &Bytes, inner: &str) -> Result<Batch, MultipartFault> {
-    let ranges = parts(body, inner, BATCH_OPERATIONS_MAX)?;
+    let too_many = MultipartFault::TooManyOperations { count_max: BATCH_OPERATIONS_MAX };
+    let ranges = parts(body, inner, BATCH_OPERATIONS_MAX, &too_many)?;
     if ranges.is_empty() {
         return Err(MultipartFault::Empty);
     }
