@@ -26,7 +26,8 @@ async fn bad_bodies_are_refused_by_inserts_and_updates() {
         (format!(r#""{}":1"#, text(256)), "PropertyNameTooLong"),
         (format!(r#""a":"{}""#, text(32 * 1024 + 1)), "PropertyValueTooLarge"),
     ] {
-        let insert = Call::new("POST", "people").json(&format!(r#"{{"PartitionKey":"p","RowKey":"r",{members}}}"#));
+        let insert =
+            Call::new("POST", "people").json(&format!(r#"{{"PartitionKey":"p","RowKey":"r",{members}}}"#));
         assert_eq!(client.refusal(insert).await, code(400, expected), "{members:.60}");
         for verb in ["PUT", "MERGE"] {
             let update = Call::new(verb, address("p", "r")).json(&format!("{{{members}}}"));

@@ -68,7 +68,12 @@ async fn a_refused_operation_refuses_all_and_has_its_index() {
         (insert("p", "there"), "409", "EntityAlreadyExists"),
         (part("PUT", &address("p", "absent"), "If-Match: *\r\n", "{}"), "404", "ResourceNotFound"),
         (
-            part("PUT", &address("p", "there"), "If-Match: W/\"datetime'2020-01-01T00%3A00%3A00Z'\"\r\n", "{}"),
+            part(
+                "PUT",
+                &address("p", "there"),
+                "If-Match: W/\"datetime'2020-01-01T00%3A00%3A00Z'\"\r\n",
+                "{}",
+            ),
             "412",
             "UpdateConditionNotSatisfied",
         ),
@@ -80,7 +85,10 @@ async fn a_refused_operation_refuses_all_and_has_its_index() {
         (part("POST", "people", "", "{"), "400", "InvalidInput"),
         (part("POST", "people", "", r#"{"PartitionKey":"p","RowKey":"a/b"}"#), "400", "OutOfRangeInput"),
     ] {
-        let answer = client.send(batch(&[insert("p", "first"), second.clone(), insert("p", "last")])).await.expect(202);
+        let answer = client
+            .send(batch(&[insert("p", "first"), second.clone(), insert("p", "last")]))
+            .await
+            .expect(202);
         assert_eq!(statuses(&answer), [expected], "{second}: {answer:?}");
         assert!(answer.text().contains(refused_code), "{answer:?}");
         assert!(answer.text().contains(r#""value":"1:"#), "{answer:?}");

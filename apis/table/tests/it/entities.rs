@@ -10,7 +10,10 @@ async fn an_insert_answers_with_the_entity_or_without() {
     let client = Client::with_table().await;
     let inserted = client.insert(BEN).await;
     let body = inserted.json();
-    assert_eq!((&body["PartitionKey"], &body["RowKey"], &body["Age"]), (&json!("Smith"), &json!("Ben"), &json!(30)));
+    assert_eq!(
+        (&body["PartitionKey"], &body["RowKey"], &body["Age"]),
+        (&json!("Smith"), &json!("Ben"), &json!(30))
+    );
     assert_eq!(inserted.header("etag"), body["odata.etag"].as_str());
     let location = "https://tables.example/storage/people(PartitionKey='Smith',RowKey='Ben')";
     assert_eq!(inserted.header("location"), Some(location));
@@ -28,7 +31,11 @@ async fn an_insert_answers_with_the_entity_or_without() {
 #[tokio::test]
 async fn all_answers_have_their_headers() {
     let client = Client::with_table().await;
-    for call in [Call::get("people()"), Call::get("absent()"), Call::get("people()").signing(crate::client::Signing::None)] {
+    for call in [
+        Call::get("people()"),
+        Call::get("absent()"),
+        Call::get("people()").signing(crate::client::Signing::None),
+    ] {
         let call = call.header("x-ms-client-request-id", "mine").header("x-ms-version", "2020-10-02");
         let answer = client.send(call).await;
         assert_eq!(answer.header("x-ms-client-request-id"), Some("mine"), "{answer:?}");
@@ -108,7 +115,9 @@ async fn types_come_back_to_the_bit_at_every_level() {
                 "b":"AAEC","s":"text","z":null,"f":true,"id":"own"}"#,
         )
         .await;
-    let read = |level: &str| Call::get(address("p", "r")).header("accept", format!("application/json;odata={level}"));
+    let read = |level: &str| {
+        Call::get(address("p", "r")).header("accept", format!("application/json;odata={level}"))
+    };
     let none = client.send(read("nometadata")).await.expect(200);
     assert!(none.text().contains(r#""d":3.0"#) && none.text().contains(r#""i":3,"#), "{none:?}");
     assert!(!none.text().contains("odata"), "{none:?}");
@@ -129,19 +138,23 @@ async fn types_come_back_to_the_bit_at_every_level() {
     assert_eq!(full["odata.type"], "storage.people");
     assert_eq!(full["odata.editLink"], "people(PartitionKey='p',RowKey='r')");
     assert_eq!(full["Timestamp@odata.type"], "Edm.DateTime");
-    let selected = client.send(Call::get(address("p", "r") + "?$select=s,absent&$format=application/json;odata=nometadata"));
+    let selected = client
+        .send(Call::get(address("p", "r") + "?$select=s,absent&$format=application/json;odata=nometadata"));
     assert_eq!(selected.await.json(), json!({ "s": "text" }));
 }
 
 #[tokio::test]
 async fn keys_with_any_text_are_addressed() {
     let client = Client::with_table().await;
-    for (key, encoded) in [("it's", "it%27%27s"), ("a b%", "a%20b%25"), ("é😀", "%C3%A9%F0%9F%98%80"), ("~", "~")] {
+    for (key, encoded) in
+        [("it's", "it%27%27s"), ("a b%", "a%20b%25"), ("é😀", "%C3%A9%F0%9F%98%80"), ("~", "~")]
+    {
         let body = json!({ "PartitionKey": key, "RowKey": key }).to_string();
         let inserted = client.insert(&body).await;
         let read = client.send(Call::get(address(encoded, encoded))).await.expect(200);
         assert_eq!(read.json()["RowKey"], key);
-        let location = inserted.header("location").unwrap().strip_prefix("https://tables.example/storage/").unwrap();
+        let location =
+            inserted.header("location").unwrap().strip_prefix("https://tables.example/storage/").unwrap();
         client.send(Call::get(location)).await.expect(200);
     }
     let long = "x".repeat(1024);

@@ -107,7 +107,11 @@ async fn permissions_on_entities_by_both_kinds_of_signature() {
                     true => assert_eq!(answer.status.as_u16(), expected, "{granted}: {call:?} {answer:?}"),
                     false => {
                         let refused = answer.refusal();
-                        assert_eq!(refused, code(403, "AuthorizationPermissionMismatch"), "{granted}: {call:?}");
+                        assert_eq!(
+                            refused,
+                            code(403, "AuthorizationPermissionMismatch"),
+                            "{granted}: {call:?}"
+                        );
                     }
                 }
             }
@@ -127,22 +131,34 @@ async fn permissions_on_tables_and_the_service() {
         ("d", "c", Call::new("DELETE", "Tables('people')"), 204),
         ("r", "s", Call::get("?restype=service&comp=properties"), 200),
         ("r", "s", Call::get("?restype=service&comp=stats"), 200),
-        ("w", "s", Call::new("PUT", "?restype=service&comp=properties").body("application/xml", properties), 202),
+        (
+            "w",
+            "s",
+            Call::new("PUT", "?restype=service&comp=properties").body("application/xml", properties),
+            202,
+        ),
     ];
     for (permissions, kinds, call, expected) in cases {
         let client = filled().await;
         let send = |sas: AccountSas<'_>| client.send(with(call.clone(), &sas.query()));
         let kind = if kinds == "s" { "o" } else { "so" };
-        let other_kind = send(AccountSas { kinds: if call.path.starts_with("Tables") && call.verb == "GET" { "o" } else { kind }, ..AccountSas::ALL }).await;
+        let other_kind = send(AccountSas {
+            kinds: if call.path.starts_with("Tables") && call.verb == "GET" { "o" } else { kind },
+            ..AccountSas::ALL
+        })
+        .await;
         assert_eq!(other_kind.refusal(), code(403, "AuthorizationResourceTypeMismatch"), "{call:?}");
         let nothing = send(AccountSas { permissions: "u", kinds, ..AccountSas::ALL }).await;
         assert_eq!(nothing.refusal(), code(403, "AuthorizationPermissionMismatch"), "{call:?}");
-        let by_table = client.send(with(call.clone(), &table_sas("people", "raud", LATER, "", [None; 4]))).await;
+        let by_table =
+            client.send(with(call.clone(), &table_sas("people", "raud", LATER, "", [None; 4]))).await;
         assert_eq!(by_table.refusal(), code(403, "AuthorizationPermissionMismatch"), "{call:?}");
         send(AccountSas { permissions, kinds, ..AccountSas::ALL }).await.expect(expected);
     }
     let client = filled().await;
-    for call in [Call::get("people?comp=acl"), Call::new("PUT", "people?comp=acl").body("application/xml", "")] {
+    for call in
+        [Call::get("people?comp=acl"), Call::new("PUT", "people?comp=acl").body("application/xml", "")]
+    {
         let refused = client.refusal(with(call, &AccountSas::ALL.query())).await;
         assert_eq!(refused, code(403, "AuthorizationPermissionMismatch"));
     }
@@ -161,12 +177,24 @@ async fn forged_stale_and_foreign_signatures_are_refused() {
     let refused = |sas: AccountSas<'static>| client.refusal(with(Call::get("people()"), &sas.query()));
     let all = AccountSas::ALL;
     assert_eq!(refused(AccountSas { expiry: BEFORE, ..all }).await, code(403, "AuthenticationFailed"));
-    assert_eq!(refused(AccountSas { start: LATER, expiry: "2024-01-01", ..all }).await, code(403, "AuthenticationFailed"));
+    assert_eq!(
+        refused(AccountSas { start: LATER, expiry: "2024-01-01", ..all }).await,
+        code(403, "AuthenticationFailed")
+    );
     assert_eq!(refused(AccountSas { expiry: "soon", ..all }).await, code(403, "AuthenticationFailed"));
     assert_eq!(refused(AccountSas { expiry: "", ..all }).await, code(403, "AuthenticationFailed"));
-    assert_eq!(refused(AccountSas { services: "bq", ..all }).await, code(403, "AuthorizationServiceMismatch"));
-    assert_eq!(refused(AccountSas { kinds: "sc", ..all }).await, code(403, "AuthorizationResourceTypeMismatch"));
-    assert_eq!(refused(AccountSas { address: "10.0.0.1", ..all }).await, code(403, "AuthorizationSourceIPMismatch"));
+    assert_eq!(
+        refused(AccountSas { services: "bq", ..all }).await,
+        code(403, "AuthorizationServiceMismatch")
+    );
+    assert_eq!(
+        refused(AccountSas { kinds: "sc", ..all }).await,
+        code(403, "AuthorizationResourceTypeMismatch")
+    );
+    assert_eq!(
+        refused(AccountSas { address: "10.0.0.1", ..all }).await,
+        code(403, "AuthorizationSourceIPMismatch")
+    );
     assert_eq!(refused(AccountSas { address: "x", ..all }).await, code(403, "AuthenticationFailed"));
     let inside = AccountSas { address: "127.0.0.0-127.0.0.9", protocol: "https", start: BEFORE, ..all };
     client.send(with(Call::get("people()"), &inside.query())).await.expect(200);
@@ -184,13 +212,17 @@ async fn forged_stale_and_foreign_signatures_are_refused() {
         assert_eq!(refused, code(403, "AuthenticationFailed"), "{query}");
     }
     let other = table_sas("others", "raud", LATER, "", [None; 4]);
-    assert_eq!(client.refusal(with(Call::get("people()"), &other)).await, code(403, "AuthorizationPermissionMismatch"));
+    assert_eq!(
+        client.refusal(with(Call::get("people()"), &other)).await,
+        code(403, "AuthorizationPermissionMismatch")
+    );
 }
 
 fn rows(answer: &Answer) -> Vec<String> {
     let body = answer.json();
     let rows = body["value"].as_array().unwrap().iter();
-    rows.map(|row| format!("{}{}", row["PartitionKey"].as_str().unwrap(), row["RowKey"].as_str().unwrap())).collect()
+    rows.map(|row| format!("{}{}", row["PartitionKey"].as_str().unwrap(), row["RowKey"].as_str().unwrap()))
+        .collect()
 }
 
 #[tokio::test]
@@ -206,13 +238,19 @@ async fn an_interval_of_keys_limits_everything() {
     let inside = sas([Some("b"), Some("2"), Some("c"), Some("1")]);
     let found = client.send(with(Call::get("people()"), &inside)).await.expect(200);
     assert_eq!(rows(&found), ["b2", "b3", "c1"]);
-    let filtered = client.send(with(Call::get("people()?$filter=RowKey%20lt%20'3'"), &inside)).await.expect(200);
+    let filtered =
+        client.send(with(Call::get("people()?$filter=RowKey%20lt%20'3'"), &inside)).await.expect(200);
     assert_eq!(rows(&filtered), ["b2", "c1"]);
     let outside = "people()?$filter=PartitionKey%20eq%20'a'%20and%20RowKey%20eq%20'1'";
     assert_eq!(rows(&client.send(with(Call::get(outside), &inside)).await.expect(200)), Vec::<String>::new());
-    for (partition, row, is_inside) in
-        [("a", "3", false), ("b", "1", false), ("b", "2", true), ("c", "1", true), ("c", "2", false), ("d", "1", false)]
-    {
+    for (partition, row, is_inside) in [
+        ("a", "3", false),
+        ("b", "1", false),
+        ("b", "2", true),
+        ("c", "1", true),
+        ("c", "2", false),
+        ("d", "1", false),
+    ] {
         for call in [
             Call::get(address(partition, row)),
             Call::new("PUT", address(partition, row)).json("{}"),

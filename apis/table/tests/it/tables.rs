@@ -46,7 +46,10 @@ async fn lists_are_filtered_and_paged_by_name() {
     assert_eq!(names(&first), ["alpha", "bravo", "charlie"]);
     assert_eq!(first.header("x-ms-continuation-NextTableName"), Some("delta"));
     let second = client.send(Call::get("Tables?$top=3&NextTableName=delta")).await.expect(200);
-    assert_eq!((names(&second), second.header("x-ms-continuation-NextTableName")), (vec!["delta".to_owned()], None));
+    assert_eq!(
+        (names(&second), second.header("x-ms-continuation-NextTableName")),
+        (vec!["delta".to_owned()], None)
+    );
     let filter = "Tables?$filter=TableName%20ge%20'b'%20and%20TableName%20lt%20'c'";
     assert_eq!(names(&client.send(Call::get(filter)).await), ["bravo"]);
     for query in ["$top=0", "$top=1001", "$top=x", "$filter=TableName%20eq", "$top=1&$top=2"] {
@@ -91,7 +94,8 @@ async fn throughput_is_by_headers() {
     let access = client.engine.access();
     let principal = access.verify_key(crate::client::KEY, 1).unwrap();
     let pass = access.read_catalog(&principal, Account).unwrap();
-    let offers = client.engine.list_offers(&pass, &ListRequest { items_max: 10, continuation: None }).unwrap();
+    let offers =
+        client.engine.list_offers(&pass, &ListRequest { items_max: 10, continuation: None }).unwrap();
     let rates: Vec<u64> = offers.items.iter().map(|offer| offer.throughput().max()).collect();
     assert_eq!(rates, [800, 4000]);
     for (name, value) in [
@@ -105,7 +109,8 @@ async fn throughput_is_by_headers() {
         let refused = client.refusal(create("other").header(name, value)).await;
         assert_eq!(refused, code(400, "InvalidHeaderValue"), "{name}: {value}");
     }
-    let both = create("other").header("x-ms-offer-throughput", "400").header(settings, r#"{"maxThroughput":4000}"#);
+    let both =
+        create("other").header("x-ms-offer-throughput", "400").header(settings, r#"{"maxThroughput":4000}"#);
     assert_eq!(client.refusal(both).await, code(400, "InvalidHeaderValue"));
     assert_eq!(client.refusal(Call::get("Tables('other')")).await, code(404, "ResourceNotFound"));
 }
@@ -120,7 +125,10 @@ async fn stored_policies_are_replaced_and_go_with_their_table() {
                   <Permission>r</Permission></AccessPolicy></SignedIdentifier></SignedIdentifiers>";
     client.send(put(policy)).await.expect(204);
     assert!(client.send(Call::get("people?comp=acl")).await.text().contains("<Id>one</Id>"));
-    assert_eq!(client.refusal(put("<x/>").header("accept", "application/xml")).await, code(400, "InvalidXmlDocument"));
+    assert_eq!(
+        client.refusal(put("<x/>").header("accept", "application/xml")).await,
+        code(400, "InvalidXmlDocument")
+    );
     assert_eq!(client.refusal(put(policy).cosmos()).await, code(501, "NotImplemented"));
     client.send(Call::new("DELETE", "Tables('people')")).await.expect(204);
     assert_eq!(client.refusal(put(policy)).await, code(404, "TableNotFound"));
