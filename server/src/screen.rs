@@ -75,7 +75,10 @@ impl Screen<'_> {
         let address = table.main;
         writeln!(out, "  Table API    https://{address}/  (plain http on the same port)")?;
         for other in table.others() {
-            writeln!(out, "               http://{other}/{STORAGE_EMULATOR_ACCOUNT}  (UseDevelopmentStorage=true)")?;
+            writeln!(
+                out,
+                "               http://{other}/{STORAGE_EMULATOR_ACCOUNT}  (UseDevelopmentStorage=true)"
+            )?;
         }
         if let Some(taken) = table.taken {
             writeln!(out, "               {taken}, the storage emulator's port, is used by another program")?;

@@ -73,7 +73,12 @@ fn document(number: usize) -> String {
 }
 
 async fn must(api: &NosqlApi, request: Request<Full<Bytes>>, status: StatusCode) {
-    let response = api.handle(request, ConnectionInfo { secure: false, peer: std::net::Ipv4Addr::LOCALHOST.into(), memory: None }).await;
+    let response = api
+        .handle(
+            request,
+            ConnectionInfo { secure: false, peer: std::net::Ipv4Addr::LOCALHOST.into(), memory: None },
+        )
+        .await;
     assert_eq!(response.status(), status, "{response:?}");
 }
 

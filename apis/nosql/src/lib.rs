@@ -29,13 +29,13 @@ mod signing;
 mod text_cases;
 mod wire;
 
+pub use api_http::{AnswerBody, ConnectionInfo};
 pub use compatibility::Compatibility;
 pub use consistency::ConsistencyLevel;
 pub use cors::CorsPolicy;
 pub use lower::read_computed_property;
 pub use role_actions::{built_in_roles, role};
 pub use role_scope::role_scope;
-pub use api_http::{AnswerBody, ConnectionInfo};
 pub use service::{NosqlApi, NosqlOptions};
 pub use signing::signed_headers;
 pub use wire::links::document_link;

@@ -36,9 +36,7 @@ impl AccountStyle {
         };
         let is_formed = name.bytes().all(|byte| byte.is_ascii_alphanumeric())
             && name.bytes().next().is_some_and(|first| first.is_ascii_alphabetic());
-        is_formed
-            && (TABLE_NAME_MIN..=max).contains(&name.len())
-            && !name.eq_ignore_ascii_case("tables")
+        is_formed && (TABLE_NAME_MIN..=max).contains(&name.len()) && !name.eq_ignore_ascii_case("tables")
     }
 }
 
@@ -66,7 +64,9 @@ pub struct TableAccount {
 fn names_of_tables_have_letters_digits_and_a_length() {
     use AccountStyle::{Cosmos, Storage};
     for style in [Storage, Cosmos] {
-        assert!(style.is_table_name("abc") && style.is_table_name("A1b") && style.is_table_name(&"t".repeat(63)));
+        assert!(
+            style.is_table_name("abc") && style.is_table_name("A1b") && style.is_table_name(&"t".repeat(63))
+        );
         for name in ["", "ab", "1ab", "a_b", "a-b", "Tables", "tAbLeS", "täb", "a b"] {
             assert!(!style.is_table_name(name), "{name}");
         }

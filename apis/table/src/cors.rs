@@ -2,8 +2,8 @@
 //!
 //! A *preflight* carries no credential. Nothing here grants a right.
 
-use crate::service_properties::{CORS_ANNOTATION, CorsRule, read_cors};
 use crate::service::DATABASE;
+use crate::service_properties::{CORS_ANNOTATION, CorsRule, read_cors};
 use engine::Engine;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,

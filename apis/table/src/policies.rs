@@ -36,7 +36,8 @@ pub(crate) fn stored(engine: &Engine, pass: &CatalogPass<&Container>) -> Vec<Sig
 
 /// Reads the body of a request.
 pub(crate) fn read(text: &str) -> Result<Vec<SignedIdentifier>, TableFault> {
-    let invalid = |reason: &str| request(Code::InvalidXmlDocument, format!("XML specified is not valid: {reason}."));
+    let invalid =
+        |reason: &str| request(Code::InvalidXmlDocument, format!("XML specified is not valid: {reason}."));
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
@@ -98,14 +99,17 @@ mod tests {
 
     fn document(count: usize, id: &str, policy: &str) -> String {
         let one = |index: usize| {
-            format!("<SignedIdentifier><Id>{id}{index}</Id><AccessPolicy>{policy}</AccessPolicy></SignedIdentifier>")
+            format!(
+                "<SignedIdentifier><Id>{id}{index}</Id><AccessPolicy>{policy}</AccessPolicy></SignedIdentifier>"
+            )
         };
         format!("<SignedIdentifiers>{}</SignedIdentifiers>", (0..count).map(one).collect::<String>())
     }
 
     #[test]
     fn policies_are_read_back() {
-        let policy = "<Start>2024-01-01T00:00:00Z</Start><Expiry>2030-01-01</Expiry><Permission>raud</Permission>";
+        let policy =
+            "<Start>2024-01-01T00:00:00Z</Start><Expiry>2030-01-01</Expiry><Permission>raud</Permission>";
         let policies = read(&document(5, "&lt;p", policy)).unwrap();
         assert_eq!((policies.len(), policies[0].id.as_str()), (5, "<p0"));
         assert_eq!(read(&write(&policies)).unwrap(), policies);
@@ -116,7 +120,10 @@ mod tests {
     #[test]
     fn bad_policies_are_refused() {
         assert!(read(&document(6, "a", "")).is_err());
-        assert!(read(&document(1, &"x".repeat(63), "")).is_ok() && read(&document(1, &"x".repeat(64), "")).is_err());
+        assert!(
+            read(&document(1, &"x".repeat(63), "")).is_ok()
+                && read(&document(1, &"x".repeat(64), "")).is_err()
+        );
         for policy in ["<Start>x</Start>", "<Expiry>1</Expiry>", "<Permission>rx</Permission>"] {
             assert!(read(&document(1, "a", policy)).is_err(), "{policy}");
         }

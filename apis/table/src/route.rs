@@ -73,7 +73,8 @@ pub(crate) fn split_account<'p>(path: &'p str, accounts: &[&str]) -> (Option<usi
 
 /// What a path without its account addresses.
 pub(crate) fn place(path: &str) -> Result<Place, TableFault> {
-    let malformed = || request(Code::InvalidUri, "The requested URI does not represent any resource on the server.");
+    let malformed =
+        || request(Code::InvalidUri, "The requested URI does not represent any resource on the server.");
     let path = percent::decoded(path).ok_or_else(malformed)?;
     let path = path.trim_end_matches('/');
     if path.is_empty() {
@@ -109,7 +110,8 @@ fn entity_path(table: &str, predicate: &str) -> Option<EntityPath> {
         ("RowKey", "PartitionKey") => (second, first),
         _ => return None,
     };
-    let (table, partition_key, row_key) = (table.to_owned(), partition_key.into_owned(), row_key.into_owned());
+    let (table, partition_key, row_key) =
+        (table.to_owned(), partition_key.into_owned(), row_key.into_owned());
     Some(EntityPath { table, partition_key, row_key })
 }
 
@@ -264,7 +266,8 @@ mod tests {
 
     #[test]
     fn a_post_tunnels_other_verbs() {
-        let tunneled = |verb: Method, tunnel| super::tunneled(&verb, tunnel).ok().map(|verb| verb.to_string());
+        let tunneled =
+            |verb: Method, tunnel| super::tunneled(&verb, tunnel).ok().map(|verb| verb.to_string());
         assert_eq!(tunneled(Method::POST, Some("MERGE")).as_deref(), Some("MERGE"));
         assert_eq!(tunneled(Method::POST, Some("merge")).as_deref(), Some("MERGE"));
         assert_eq!(tunneled(Method::POST, Some("BREW")), None);

@@ -21,7 +21,7 @@ use engine::{Engine, MemoryHolder, MemoryKind, Reservation};
 use http::request::Parts;
 use http::{Request, Response, StatusCode, Version};
 use hyper::body::Body;
-use model::{Charge, Fault, LimitFault, StorageFault};
+use model::{Charge, Fault, StorageFault};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -167,7 +167,12 @@ impl TableApi {
     }
 
     fn preflight(&self, headers: &RequestHeaders) -> Result<Reply, TableFault> {
-        let refused = || request(Code::CorsPreflightFailure, "CORS not enabled or no matching rule found for this request.");
+        let refused = || {
+            request(
+                Code::CorsPreflightFailure,
+                "CORS not enabled or no matching rule found for this request.",
+            )
+        };
         let allowed = cors::preflight(&self.engine, headers.map()).ok_or_else(refused)?;
         let mut reply = Reply::empty(StatusCode::OK, Charge::NONE);
         reply.headers.extend(allowed);
@@ -188,9 +193,12 @@ struct Located<'a> {
 fn refused(fault: &TableFault, style: AccountStyle, headers: &RequestHeaders, common: &Common<'_>) -> Reply {
     let code = fault.code(style);
     let form = accept::error_form(headers);
-    let body = error_body(form, code, &fault.message(style), &trailer(&common.request_id, common.now_seconds));
+    let body =
+        error_body(form, code, &fault.message(style), &trailer(&common.request_id, common.now_seconds));
     let content_type = match form {
-        crate::faults::ErrorForm::Json => "application/json;odata=minimalmetadata;streaming=true;charset=utf-8",
+        crate::faults::ErrorForm::Json => {
+            "application/json;odata=minimalmetadata;streaming=true;charset=utf-8"
+        }
         crate::faults::ErrorForm::Xml => "application/xml;charset=utf-8",
     };
     let mut reply = Reply::with_body(code.status(style), fault.charge(), content_type, body);
@@ -265,10 +273,11 @@ impl Call<'_> {
 }
 
 /// Refuses a request whose URL and headers are larger than any client sends.
-fn check_size(parts: &Parts, headers: &RequestHeaders) -> Result<(), LimitFault> {
+fn check_size(parts: &Parts, headers: &RequestHeaders) -> Result<(), TableFault> {
     let bytes = headers.size_bytes() + parts.uri.path().len() + parts.uri.query().map_or(0, str::len);
     if bytes > HEADER_BYTES_MAX {
-        return Err(LimitFault::TooLarge { bytes, limit: HEADER_BYTES_MAX });
+        let message = format!("URL and headers have {bytes} bytes, {HEADER_BYTES_MAX} are allowed.");
+        return Err(request(Code::InvalidUri, message));
     }
     Ok(())
 }

@@ -160,10 +160,14 @@ fn section(element: &Element, fields: &[(&str, Kind)]) -> Result<String, TableFa
             (Kind::Text, Some(value)) if !value.is_empty() && value.len() <= 16 => {
                 xml::push_element(name, value, &mut text);
             }
-            (Kind::Flag | Kind::OptionalFlag, Some(value)) => xml::push_element(name, flag(value)?, &mut text),
+            (Kind::Flag | Kind::OptionalFlag, Some(value)) => {
+                xml::push_element(name, flag(value)?, &mut text)
+            }
             (Kind::OptionalFlag, None) => {}
             (Kind::Retention, Some(_)) => retention(element.child(name), &mut text)?,
-            (Kind::Text | Kind::Flag | Kind::Retention, _) => return Err(invalid("a required field is missing")),
+            (Kind::Text | Kind::Flag | Kind::Retention, _) => {
+                return Err(invalid("a required field is missing"));
+            }
         }
     }
     text.push_str(&format!("</{}>", element.name));
@@ -184,7 +188,8 @@ fn retention(element: Option<&Element>, text: &mut String) -> Result<(), TableFa
     text.push_str("<RetentionPolicy>");
     xml::push_element("Enabled", enabled, text);
     let days = element.child_text("Days");
-    let days = days.map(|days| days.parse::<u32>().ok().filter(|days| (1..=RETENTION_DAYS_MAX).contains(days)));
+    let days =
+        days.map(|days| days.parse::<u32>().ok().filter(|days| (1..=RETENTION_DAYS_MAX).contains(days)));
     match (enabled, days) {
         ("true", Some(Some(days))) => xml::push_element("Days", &days.to_string(), text),
         ("true", _) | (_, Some(None)) => return Err(invalid("Days is a number from 1 to 365")),
@@ -204,7 +209,9 @@ fn cors_rules(element: &Element) -> Result<Vec<CorsRule>, TableFault> {
 fn cors_rule(element: &Element) -> Result<CorsRule, TableFault> {
     let list = |name| {
         let value = element.child_text(name).unwrap_or_default();
-        match value.len() <= CORS_LIST_BYTES_MAX && value.chars().all(|character| (' '..='~').contains(&character)) {
+        match value.len() <= CORS_LIST_BYTES_MAX
+            && value.chars().all(|character| (' '..='~').contains(&character))
+        {
             true => Ok(value.to_owned()),
             false => Err(invalid("a list of a CORS rule is too long or has invalid characters")),
         }
@@ -272,7 +279,10 @@ mod tests {
         }
         assert!(read("<x/>").is_err() && read("").is_err());
         let origins = |bytes: usize| {
-            let origins = format!("<AllowedOrigins>{}</AllowedOrigins><AllowedMethods>GET</AllowedMethods>", "x".repeat(bytes));
+            let origins = format!(
+                "<AllowedOrigins>{}</AllowedOrigins><AllowedMethods>GET</AllowedMethods>",
+                "x".repeat(bytes)
+            );
             read(&document(&format!("<Cors><CorsRule>{origins}</CorsRule></Cors>")))
         };
         assert!(origins(2048).is_ok() && origins(2049).is_err());

@@ -36,15 +36,15 @@ mod verify;
 pub use admission::AdmissionBounds;
 pub use authorisation::{
     Access, Account, AccountKey, Action, AdminPass, Assignee, BatchPass, CatalogPass, CatalogRights,
-    ChangeFeedPass, Delegation, KeyBound, KeyInterval,
-    DocumentPass, DocumentsPass, ExecutePass, FeedPass, Grant, Guarded, Identity, IdentityOptions,
-    KeyFingerprint, KeyName, KeyUse, LogicalPartitionPass, Permissions, Principal, QueryPass, Reach,
-    Resource, RoleAssignment, RoleDefinition, RoleTable, Scripts, TransactionPass, Users, WritePass,
+    ChangeFeedPass, Delegation, DocumentPass, DocumentsPass, ExecutePass, FeedPass, Grant, Guarded, Identity,
+    IdentityOptions, KeyBound, KeyFingerprint, KeyInterval, KeyName, KeyUse, LogicalPartitionPass,
+    Permissions, Principal, QueryPass, Reach, Resource, RoleAssignment, RoleDefinition, RoleTable, Scripts,
+    TransactionPass, Users, WritePass,
 };
 pub use catalog::{
-    Addressed, Annotation, AnnotationDefinition, ClientEncryptionKey, Container, ContainerUsage, Creation, Database, Entry, ListPage,
-    ListRequest, NamedScript, Offer, OfferOwner, PartitionRange, PartitionUsage, Permission, PermissionPart,
-    PermissionResource, RangeFeed, Script, User, WantedPermission, Written,
+    Addressed, Annotation, AnnotationDefinition, ClientEncryptionKey, Container, ContainerUsage, Creation,
+    Database, Entry, ListPage, ListRequest, NamedScript, Offer, OfferOwner, PartitionRange, PartitionUsage,
+    Permission, PermissionPart, PermissionResource, RangeFeed, Script, User, WantedPermission, Written,
 };
 pub use change_feed::{ChangeFeedPage, ChangeMode, ChangePosition, ChangeRequest, ChangeStart, Changes};
 pub use continuation::Continuation;

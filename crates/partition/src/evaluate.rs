@@ -16,8 +16,8 @@ use model::{
     RequestFault, Work,
 };
 use plan::{
-    Condition, DocumentOperation, Item, LogicalKey, Mutation, Outcome, Rename, ResultCheck, SYSTEM_PROPERTIES, StepFault,
-    Target, Transaction, WhenAbsent,
+    Condition, DocumentOperation, Item, LogicalKey, Mutation, Outcome, Rename, ResultCheck,
+    SYSTEM_PROPERTIES, StepFault, Target, Transaction, WhenAbsent,
 };
 use value::{Document, PatchOperation};
 

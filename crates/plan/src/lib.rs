@@ -12,7 +12,8 @@ mod system;
 pub use filter::Filter;
 pub use item::{Item, SYSTEM_PROPERTIES, Ttl};
 pub use mutation::{
-    Condition, DocumentOperation, LogicalKey, Mutation, Rename, ResultCheck, Returned, Target, Transaction, WhenAbsent,
+    Condition, DocumentOperation, LogicalKey, Mutation, Rename, ResultCheck, Returned, Target, Transaction,
+    WhenAbsent,
 };
 pub use receipt::{Outcome, StepFault, StoredDocument};
 pub use system::{ADDED_PROPERTIES, DocumentLink, SystemProperties};

@@ -196,14 +196,12 @@ fn step(name: &str, argument: ValueRef<'_>) -> Result<DocumentOperation, LineFau
     let condition = Condition::None;
     Ok(match name {
         "create" => DocumentOperation::Write(Mutation::Create { item: item()? }),
-        "merge" => {
-            DocumentOperation::Write(Mutation::Merge {
-                item: item()?,
-                condition,
-                absent: WhenAbsent::Create,
-                check: None,
-            })
-        }
+        "merge" => DocumentOperation::Write(Mutation::Merge {
+            item: item()?,
+            condition,
+            absent: WhenAbsent::Create,
+            check: None,
+        }),
         "delete" => DocumentOperation::Write(Mutation::Delete { target: target()?, condition }),
         "read" => DocumentOperation::Read { target: target()?, condition },
         _ => return Err(LineFault::Form("the step is unknown")),

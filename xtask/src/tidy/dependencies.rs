@@ -39,7 +39,11 @@ const CRATES: [CrateRule; 19] = [
     allow("apis/table", "table", &["value", "model", "plan", "engine", "api_http"]),
     // An API written as a test: what it needs is in the core.
     allow("tests-apis/line", "line", &["value", "model", "plan", "sql", "engine"]),
-    allow("server", "perihelion", &["model", "engine", "control", "api_http", "nosql", "table", "kv", "script"]),
+    allow(
+        "server",
+        "perihelion",
+        &["model", "engine", "control", "api_http", "nosql", "table", "kv", "script"],
+    ),
     allow("sim", "sim", &["value", "model", "plan", "sql", "eval", "kv", "partition", "exec", "engine"]),
     allow("fuzz/targets", "fuzz_targets", &["value", "model", "partition", "nosql", "table", "sql"]),
     // Tools use the server from outside.

@@ -16,9 +16,9 @@ pub(crate) use query_text::code;
 pub(crate) use status::wire;
 pub(crate) use subject::Subject;
 
-use crate::wire::body::BodyFault;
 use crate::client_plan::Unmergeable;
 use crate::compatibility::StrictFault;
+use crate::wire::body::BodyFault;
 use engine::script::ScriptFault;
 use engine::{RefusedDocument, ScriptRefusal, refusal_charge};
 use model::{

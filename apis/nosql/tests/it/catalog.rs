@@ -19,7 +19,13 @@ async fn the_account_tells_the_address_that_the_client_used() {
     assert!(serde_json::from_str::<Json>(text).unwrap().is_object());
 
     let call = Call::get("/").header("host", "acct.example:443");
-    let account = client.send_by(call, ConnectionInfo { secure: true, peer: std::net::Ipv4Addr::LOCALHOST.into(), memory: None }).await.json();
+    let account = client
+        .send_by(
+            call,
+            ConnectionInfo { secure: true, peer: std::net::Ipv4Addr::LOCALHOST.into(), memory: None },
+        )
+        .await
+        .json();
     assert_eq!(account["readableLocations"][0]["databaseAccountEndpoint"], "https://acct.example:443/");
     assert_eq!(account["id"], "acct");
 }

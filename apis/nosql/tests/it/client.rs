@@ -123,7 +123,11 @@ impl Client {
 
     /// Sends a request and reads the whole answer.
     pub(crate) async fn send(&self, call: Call) -> Answer {
-        self.send_by(call, ConnectionInfo { secure: false, peer: std::net::Ipv4Addr::LOCALHOST.into(), memory: None }).await
+        self.send_by(
+            call,
+            ConnectionInfo { secure: false, peer: std::net::Ipv4Addr::LOCALHOST.into(), memory: None },
+        )
+        .await
     }
 
     pub(crate) async fn send_by(&self, call: Call, connection: ConnectionInfo) -> Answer {
@@ -150,7 +154,10 @@ impl Client {
         let (parts, _) = call.into_request().into_parts();
         let response = self
             .api
-            .handle(Request::from_parts(parts, body), ConnectionInfo { secure: false, peer: std::net::Ipv4Addr::LOCALHOST.into(), memory: None })
+            .handle(
+                Request::from_parts(parts, body),
+                ConnectionInfo { secure: false, peer: std::net::Ipv4Addr::LOCALHOST.into(), memory: None },
+            )
             .await;
         let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();

@@ -55,7 +55,9 @@ fn by_account(claim: &Claim<'_>, fields: &Fields<'_>) -> Result<Caller, TableFau
         Operation::CreateTable => ("c", has('c', 'c') || has('c', 'w')),
         Operation::DeleteTable(_) => ("c", has('c', 'd')),
         // Only an account key reads and changes stored policies.
-        Operation::ReadTableAcl(_) | Operation::ReplaceTableAcl(_) => return Err(CredentialFault::Permission.into()),
+        Operation::ReadTableAcl(_) | Operation::ReplaceTableAcl(_) => {
+            return Err(CredentialFault::Permission.into());
+        }
         // Which permissions these need is decided for each entity.
         Operation::QueryEntities(_)
         | Operation::InsertEntity(_)
@@ -73,7 +75,8 @@ fn by_account(claim: &Claim<'_>, fields: &Fields<'_>) -> Result<Caller, TableFau
     }
     let documents = if kinds.contains('o') { document_actions(permissions) } else { Vec::new() };
     let catalog = catalog_rights(claim.operation);
-    let delegation = Delegation { database: DATABASE.to_owned(), container: None, documents, catalog, keys: None };
+    let delegation =
+        Delegation { database: DATABASE.to_owned(), container: None, documents, catalog, keys: None };
     Ok(Caller { principal: signer.delegate(delegation)?, signer })
 }
 
@@ -105,7 +108,8 @@ fn catalog_rights(operation: &Operation) -> CatalogRights {
 fn by_table(claim: &Claim<'_>, fields: &Fields<'_>) -> Result<Caller, TableFault> {
     let signer = signer(claim, &[fields.table_payload(&claim.account.name)], fields)?;
     let style = claim.account.style;
-    let table = tables::find(claim.engine, (&signer, &signer), Action::ReadMetadata, style, fields.table).ok();
+    let table =
+        tables::find(claim.engine, (&signer, &signer), Action::ReadMetadata, style, fields.table).ok();
     let policy = match fields.policy {
         "" => AccessPolicy::default(),
         id => {
@@ -195,7 +199,9 @@ fn interval(fields: &Fields<'_>) -> Result<Option<KeyInterval>, CredentialFault>
             Ok(Some(KeyBound { partition: partition.to_owned(), row: row.map(str::to_owned) }))
         }
         (None, None) => Ok(None),
-        (None, Some(_)) => Err(CredentialFault::SignatureField { field: "a row key needs its partition key" }),
+        (None, Some(_)) => {
+            Err(CredentialFault::SignatureField { field: "a row key needs its partition key" })
+        }
     };
     let first = bound(fields.first_partition, fields.first_row)?;
     let last = bound(fields.last_partition, fields.last_row)?;

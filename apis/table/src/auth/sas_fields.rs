@@ -57,7 +57,9 @@ impl<'a> Fields<'a> {
 
     /// The texts that an account signature may sign.
     pub(super) fn account_payloads(&self, account: &str) -> Vec<String> {
-        let Fields { permissions, services, resource_types, start, expiry, address, protocol, version, .. } = self;
+        let Fields {
+            permissions, services, resource_types, start, expiry, address, protocol, version, ..
+        } = self;
         let payload = format!(
             "{account}\n{permissions}\n{services}\n{resource_types}\n{start}\n{expiry}\n{address}\n{protocol}\n{version}\n"
         );
@@ -73,7 +75,8 @@ impl<'a> Fields<'a> {
         let Fields { permissions, start, expiry, policy, address, protocol, version, .. } = self;
         let table = self.table.to_ascii_lowercase();
         let [first_partition, first_row, last_partition, last_row] =
-            [self.first_partition, self.first_row, self.last_partition, self.last_row].map(Option::unwrap_or_default);
+            [self.first_partition, self.first_row, self.last_partition, self.last_row]
+                .map(Option::unwrap_or_default);
         format!(
             "{permissions}\n{start}\n{expiry}\n/table/{account}/{table}\n{policy}\n{address}\n{protocol}\n{version}\n\
              {first_partition}\n{first_row}\n{last_partition}\n{last_row}"

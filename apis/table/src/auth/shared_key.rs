@@ -18,11 +18,7 @@ pub(super) enum Form {
     Lite,
 }
 
-pub(super) fn authenticate(
-    claim: &Claim<'_>,
-    credential: &str,
-    form: Form,
-) -> Result<Principal, TableFault> {
+pub(super) fn authenticate(claim: &Claim<'_>, credential: &str, form: Form) -> Result<Principal, TableFault> {
     let malformed = CredentialFault::Malformed { reason: "it is not an account and a signature" };
     let (account, signature) = credential.split_once(':').ok_or(malformed)?;
     if account != claim.account.name {

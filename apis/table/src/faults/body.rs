@@ -29,7 +29,9 @@ pub(crate) fn error_body(form: ErrorForm, code: Code, message: &str, trailer: &s
         }
         ErrorForm::Xml => {
             let mut body = xml::DECLARATION.to_owned();
-            body.push_str(r#"<error xmlns="http://schemas.microsoft.com/ado/2007/08/dataservices/metadata"><code>"#);
+            body.push_str(
+                r#"<error xmlns="http://schemas.microsoft.com/ado/2007/08/dataservices/metadata"><code>"#,
+            );
             body.push_str(code.text());
             body.push_str(r#"</code><message xml:lang="en-US">"#);
             xml::push_text(&text, &mut body);

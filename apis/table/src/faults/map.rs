@@ -38,7 +38,10 @@ impl TableFault {
                      formed correctly including the signature. {}",
                     capitalised(&fault.to_string())
                 ),
-                _ => format!("This request is not authorized to perform this operation. {}", capitalised(&fault.to_string())),
+                _ => format!(
+                    "This request is not authorized to perform this operation. {}",
+                    capitalised(&fault.to_string())
+                ),
             },
             TableFault::Multipart(_) | TableFault::Body(_) => capitalised(&self.to_string()),
             TableFault::Request { message, .. } => message.clone(),
@@ -224,7 +227,9 @@ fn sentence(code: Code) -> &'static str {
         Code::TableAlreadyExists => "The table specified already exists.",
         Code::TableNotFound => "The table specified does not exist.",
         Code::ResourceNotFound => "The specified resource does not exist.",
-        Code::UpdateConditionNotSatisfied => "The update condition specified in the request was not satisfied.",
+        Code::UpdateConditionNotSatisfied => {
+            "The update condition specified in the request was not satisfied."
+        }
         Code::InvalidInput => "One of the request inputs is not valid.",
         Code::OutOfRangeInput => "One of the request inputs is out of range.",
         Code::PropertiesNeedValue => "The values are not specified for all properties in the entity.",

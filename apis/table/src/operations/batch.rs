@@ -33,7 +33,8 @@ struct Step {
 }
 
 pub(super) async fn perform(call: &Call<'_>) -> Result<Reply, TableFault> {
-    let content_type = call.headers.get(&CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let content_type =
+        call.headers.get(&CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     match read_batch(content_type, &call.body)? {
         Batch::Retrieval(part) => retrieval(call, part).await,
         Batch::Changeset(parts) => changeset(call, parts).await,
@@ -50,8 +51,14 @@ struct Inner {
 }
 
 fn inner(call: &Call<'_>, part: &PartRequest) -> Result<Inner, TableFault> {
-    let malformed = || request(Code::InvalidInput, "One of the request inputs is not valid. The address of an operation is malformed.");
-    let uri: Uri = part.address.parse().or_else(|_| escaped(&part.address).parse()).map_err(|_| malformed())?;
+    let malformed = || {
+        request(
+            Code::InvalidInput,
+            "One of the request inputs is not valid. The address of an operation is malformed.",
+        )
+    };
+    let uri: Uri =
+        part.address.parse().or_else(|_| escaped(&part.address).parse()).map_err(|_| malformed())?;
     let accounts = [call.account.name.as_str()];
     let (_, path) = route::split_account(uri.path(), &accounts);
     let tunnel = part.headers.get(route::TUNNEL).and_then(|value| value.to_str().ok());
@@ -75,7 +82,12 @@ fn escaped(address: &str) -> String {
 }
 
 /// The call of a part, with the caller of the batch.
-fn part_call<'a>(call: &'a Call<'_>, part: &PartRequest, inner: &'a Inner, query: &'a QueryString<'a>) -> Call<'a> {
+fn part_call<'a>(
+    call: &'a Call<'_>,
+    part: &PartRequest,
+    inner: &'a Inner,
+    query: &'a QueryString<'a>,
+) -> Call<'a> {
     Call {
         engine: call.engine,
         options: call.options,
@@ -102,7 +114,10 @@ async fn retrieval(call: &Call<'_>, part: PartRequest) -> Result<Reply, TableFau
         Operation::ReadEntity(_) | Operation::QueryEntities(_) => {
             Box::pin(super::perform(&part_call, &inner.operation)).await
         }
-        _ => Err(request(Code::InvalidInput, "One of the request inputs is not valid. A batch reads entities only.")),
+        _ => Err(request(
+            Code::InvalidInput,
+            "One of the request inputs is not valid. A batch reads entities only.",
+        )),
     };
     let (response, charge) = match answered {
         Ok(reply) => {
@@ -136,11 +151,17 @@ async fn changeset(call: &Call<'_>, parts: Vec<PartRequest>) -> Result<Reply, Ta
                 let part_call = part_call(call, part, &inner, &query);
                 let address = entity_address(done.table.id(), &step.partition_key, &step.row_key);
                 let reply = insert_entity::reply(&part_call, &done.table, stored, &address, prefers_content)?;
-                PartResponse { status: reply.status, headers: reply.headers, content_id: None, body: reply.body }
+                PartResponse {
+                    status: reply.status,
+                    headers: reply.headers,
+                    content_id: None,
+                    body: reply.body,
+                }
             }
             (_, outcome) => {
                 let mut headers = HeaderMap::new();
-                let etag = written_time(outcome).and_then(|time| HeaderValue::try_from(etag::etag(time)).ok());
+                let etag =
+                    written_time(outcome).and_then(|time| HeaderValue::try_from(etag::etag(time)).ok());
                 if let Some(etag) = etag {
                     headers.insert(&ETAG, etag);
                 }
@@ -190,8 +211,11 @@ async fn transact(call: &Call<'_>, parts: &[PartRequest]) -> Result<Done, TableF
     let action = operations.first().map_or(Action::ReadDocument, Action::of_step);
     let table = call.table(&first.table, action).map_err(at(0))?;
     let key = partition_key(&table, &first.partition_key).map_err(|fault| at(0)(fault.into()))?;
-    let steps_with_rows =
-        operations.into_iter().zip(&steps).map(|(operation, step)| (operation, step.row_key.as_str())).collect();
+    let steps_with_rows = operations
+        .into_iter()
+        .zip(&steps)
+        .map(|(operation, step)| (operation, step.row_key.as_str()))
+        .collect();
     let pass = call.engine.access().batch_of_rows(&call.principal, &table, key, steps_with_rows)?;
     let BatchReceipt { charge, result, .. } = call.engine.batch(pass, Returned::Reads, &[]).await?;
     let receipts = result.map_err(|refused| at(refused.index)(refused.fault.into()))?;
@@ -206,7 +230,9 @@ fn step(call: &Call<'_>, part: &PartRequest) -> Result<Step, TableFault> {
     let (path, operation) = match &inner.operation {
         Operation::InsertEntity(table) => return insertion(&call, table),
         Operation::PutEntity(path) => (path, put_entity::operation(&call, path, entity::condition(&call)?)?),
-        Operation::MergeEntity(path) => (path, merge_entity::operation(&call, path, entity::condition(&call)?)?),
+        Operation::MergeEntity(path) => {
+            (path, merge_entity::operation(&call, path, entity::condition(&call)?)?)
+        }
         Operation::DeleteEntity(path) => (path, delete_entity::operation(path, entity::condition(&call)?)?),
         Operation::ReadServiceProperties
         | Operation::ReplaceServiceProperties
@@ -220,7 +246,10 @@ fn step(call: &Call<'_>, part: &PartRequest) -> Result<Step, TableFault> {
         | Operation::QueryEntities(_)
         | Operation::ReadEntity(_)
         | Operation::Batch => {
-            return Err(request(Code::InvalidInput, "One of the request inputs is not valid. A changeset writes entities only."));
+            return Err(request(
+                Code::InvalidInput,
+                "One of the request inputs is not valid. A changeset writes entities only.",
+            ));
         }
     };
     crate::wire::entity::check_key(PARTITION_KEY, &path.partition_key)?;
@@ -249,7 +278,10 @@ fn insertion(call: &Call<'_>, table: &str) -> Result<Step, TableFault> {
 /// Refuses a step of another table or partition than the first one.
 fn check_group(first: &Step, step: &Step) -> Result<(), TableFault> {
     if !step.table.eq_ignore_ascii_case(&first.table) {
-        return Err(request(Code::InvalidInput, "One of the request inputs is not valid. All operations of a batch are in one table."));
+        return Err(request(
+            Code::InvalidInput,
+            "One of the request inputs is not valid. All operations of a batch are in one table.",
+        ));
     }
     if step.partition_key != first.partition_key {
         return Err(request(

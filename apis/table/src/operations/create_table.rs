@@ -60,7 +60,9 @@ fn name(body: &[u8]) -> Result<String, TableFault> {
 
 /// The throughput of the new table.
 fn throughput(call: &Call<'_>) -> Result<Option<Throughput>, TableFault> {
-    let invalid = |name: &str| request(Code::InvalidHeaderValue, format!("The value of the header {name} is not valid."));
+    let invalid = |name: &str| {
+        request(Code::InvalidHeaderValue, format!("The value of the header {name} is not valid."))
+    };
     let manual = call.header(&names::OFFER_THROUGHPUT)?;
     let autoscale = call.header(&names::AUTOPILOT_SETTINGS)?;
     match (manual, autoscale) {

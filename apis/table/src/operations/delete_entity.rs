@@ -22,7 +22,12 @@ pub(super) fn operation(
     path: &EntityPath,
     condition: Option<Condition>,
 ) -> Result<DocumentOperation, TableFault> {
-    let missing = || request(Code::MissingRequiredHeader, "An HTTP header that's mandatory for this request is not specified: If-Match.");
+    let missing = || {
+        request(
+            Code::MissingRequiredHeader,
+            "An HTTP header that's mandatory for this request is not specified: If-Match.",
+        )
+    };
     let condition = condition.ok_or_else(missing)?;
     Ok(DocumentOperation::Write(Mutation::Delete { target: target(&path.row_key), condition }))
 }

@@ -3,8 +3,8 @@
 use super::{Call, ETAG, IF_MATCH};
 use crate::account::AccountStyle;
 use crate::edm::{
-    ENTITY_BYTES_MAX, ENTITY_BYTES_MAX_COSMOS, PARTITION_KEY, PROPERTIES_MAX, ROW_KEY, document_id, entity_bytes,
-    properties_count,
+    ENTITY_BYTES_MAX, ENTITY_BYTES_MAX_COSMOS, PARTITION_KEY, PROPERTIES_MAX, ROW_KEY, document_id,
+    entity_bytes, properties_count,
 };
 use crate::faults::TableFault;
 use crate::route::EntityPath;
@@ -34,10 +34,7 @@ pub(super) fn target(row_key: &str) -> Target {
 pub(super) fn address(table: &Container, path: &EntityPath) -> Result<DocumentAddress, TableFault> {
     check_key(PARTITION_KEY, &path.partition_key)?;
     check_key(ROW_KEY, &path.row_key)?;
-    Ok(DocumentAddress {
-        key: partition_key(table, &path.partition_key)?,
-        target: target(&path.row_key),
-    })
+    Ok(DocumentAddress { key: partition_key(table, &path.partition_key)?, target: target(&path.row_key) })
 }
 
 /// The condition of a write; `None` without a header.

@@ -165,9 +165,10 @@ impl Call<'_> {
     fn require_storage(&self, what: &str) -> Result<(), TableFault> {
         match self.style() {
             AccountStyle::Storage => Ok(()),
-            AccountStyle::Cosmos => {
-                Err(request(Code::NotImplemented, format!("Accounts of Cosmos DB for Table do not support {what}.")))
-            }
+            AccountStyle::Cosmos => Err(request(
+                Code::NotImplemented,
+                format!("Accounts of Cosmos DB for Table do not support {what}."),
+            )),
         }
     }
 }

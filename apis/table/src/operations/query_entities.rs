@@ -59,7 +59,11 @@ pub(super) async fn perform(call: &Call<'_>, name: &str) -> Result<Reply, TableF
 }
 
 /// The entity with these keys, if there is one. A caller who may query may read it.
-async fn point(call: &Call<'_>, table: &Container, (partition, row): (&str, &str)) -> Result<Page, TableFault> {
+async fn point(
+    call: &Call<'_>,
+    table: &Container,
+    (partition, row): (&str, &str),
+) -> Result<Page, TableFault> {
     let none = |charge| Page { entities: Vec::new(), continuation: None, charge };
     let Ok(key) = partition_key(table, partition) else { return Ok(none(Charge::MINIMUM)) };
     let address = DocumentAddress { key, target: target(row) };
@@ -69,9 +73,9 @@ async fn point(call: &Call<'_>, table: &Container, (partition, row): (&str, &str
         // The rights may be for other keys of the table: a query finds nothing there.
         Err(refused) => {
             let scope = Scope::Container;
-            return access.query_documents(&call.principal, table, scope).map_or(Err(refused.into()), |_| {
-                Ok(none(Charge::MINIMUM))
-            });
+            return access
+                .query_documents(&call.principal, table, scope)
+                .map_or(Err(refused.into()), |_| Ok(none(Charge::MINIMUM)));
         }
     };
     let receipt = match call.engine.read(pass, &ReadOptions::default()).await {
@@ -129,12 +133,16 @@ async fn page(
 
 /// The number of results that the client wants at most.
 pub(super) fn top(call: &Call<'_>) -> Result<usize, TableFault> {
-    let Some(text) = call.query.get("$top").filter(|text| !text.is_empty()) else { return Ok(PAGE_ENTITIES_MAX) };
+    let Some(text) = call.query.get("$top").filter(|text| !text.is_empty()) else {
+        return Ok(PAGE_ENTITIES_MAX);
+    };
     match text.trim().parse() {
         Ok(top @ 1..=PAGE_ENTITIES_MAX) => Ok(top),
         Ok(_) | Err(_) => Err(request(
             Code::InvalidInput,
-            format!("One of the request inputs is not valid. $top is a number from 1 to {PAGE_ENTITIES_MAX}."),
+            format!(
+                "One of the request inputs is not valid. $top is a number from 1 to {PAGE_ENTITIES_MAX}."
+            ),
         )),
     }
 }
@@ -142,6 +150,7 @@ pub(super) fn top(call: &Call<'_>) -> Result<usize, TableFault> {
 /// The selected properties.
 pub(super) fn select(call: &Call<'_>) -> Result<Select, TableFault> {
     let text = call.query.get("$select").unwrap_or_default();
-    let invalid = || request(Code::InvalidInput, "One of the request inputs is not valid. $select is malformed.");
+    let invalid =
+        || request(Code::InvalidInput, "One of the request inputs is not valid. $select is malformed.");
     Select::parse(text).ok_or_else(invalid)
 }

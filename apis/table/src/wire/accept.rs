@@ -66,7 +66,10 @@ fn levels_are_told_by_format_or_accept() {
     assert_eq!(level("application/json;odata=nometadata", None), Some(MetadataLevel::None));
     assert_eq!(level("application/json; ODATA=FullMetadata", None), Some(MetadataLevel::Full));
     assert_eq!(level("application/json", None), Some(MetadataLevel::Minimal));
-    assert_eq!(level("application/json;odata=nometadata", Some("application/json;odata=fullmetadata")), Some(MetadataLevel::Full));
+    assert_eq!(
+        level("application/json;odata=nometadata", Some("application/json;odata=fullmetadata")),
+        Some(MetadataLevel::Full)
+    );
     assert_eq!(level("application/xml", None), Some(MetadataLevel::Minimal));
     assert_eq!(level("application/atom+xml", None), None);
 }

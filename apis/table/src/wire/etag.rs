@@ -33,7 +33,10 @@ pub(crate) fn condition(text: &str) -> Result<Condition, TableFault> {
     }
     let opaque = text.strip_prefix("W/").unwrap_or(text);
     if opaque.len() < 2 || !opaque.starts_with('"') || !opaque.ends_with('"') {
-        return Err(request(Code::InvalidInput, "The etag value specified in the If-Match header is not valid."));
+        return Err(request(
+            Code::InvalidInput,
+            "The etag value specified in the If-Match header is not valid.",
+        ));
     }
     let time = text.strip_prefix(PREFIX).and_then(|text| text.strip_suffix(SUFFIX));
     let time = time.and_then(percent::decoded).and_then(|time| parse_date_time(&time));

@@ -59,10 +59,7 @@ impl Reply {
     }
 
     /// The response, with the headers that all answers have.
-    pub(crate) fn into_response(
-        mut self,
-        common: &Common<'_>,
-    ) -> Response<AnswerBody> {
+    pub(crate) fn into_response(mut self, common: &Common<'_>) -> Response<AnswerBody> {
         let charge = self.charge.hundredths();
         self.text(&names::REQUEST_CHARGE, format!("{}.{:02}", charge / 100, charge % 100));
         if let Ok(value) = HeaderValue::from_bytes(common.request_id.as_bytes()) {

@@ -204,8 +204,19 @@ mod tests {
     #[test]
     fn malformed_documents_are_refused() {
         for text in [
-            "", "x", "<a>", "<a></b>", "<a/><b/>", "<a>&x;</a>", "<a>&lt</a>", "<!DOCTYPE a><a/>", "<a", "<a>&#xD800;</a>",
-            "</a>", "<>x</>", "<a/>x",
+            "",
+            "x",
+            "<a>",
+            "<a></b>",
+            "<a/><b/>",
+            "<a>&x;</a>",
+            "<a>&lt</a>",
+            "<!DOCTYPE a><a/>",
+            "<a",
+            "<a>&#xD800;</a>",
+            "</a>",
+            "<>x</>",
+            "<a/>x",
         ] {
             assert_eq!(parse(text), None, "{text}");
         }

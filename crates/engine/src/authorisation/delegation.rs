@@ -145,8 +145,7 @@ impl KeyInterval {
     /// Whether it contains this key; without a row, whether it contains all rows of the partition key.
     fn contains(&self, partition: &str, row: Option<&str>) -> bool {
         let after_first = self.first.as_ref().is_none_or(|first| {
-            let is_row_inside =
-                |bound: &String| row.map_or(bound.is_empty(), |row| row >= bound.as_str());
+            let is_row_inside = |bound: &String| row.map_or(bound.is_empty(), |row| row >= bound.as_str());
             partition > first.partition.as_str()
                 || partition == first.partition && first.row.as_ref().is_none_or(is_row_inside)
         });

@@ -274,7 +274,8 @@ impl Access {
             Rights::Account | Rights::AccountRead => {}
             Rights::Roles(roles) => roles.reveal(action, sought, resource)?,
             Rights::Delegated(delegation, key) => {
-                if !(key.allows(action) && delegation.may_seek(sought) && delegation.allows_somewhere(action)) {
+                if !(key.allows(action) && delegation.may_seek(sought) && delegation.allows_somewhere(action))
+                {
                     return Err(AccessFault::NotPermitted { needed: action.describe() }.into());
                 }
             }

@@ -7,7 +7,9 @@ use super::shelf::Entry;
 use super::small::{Creation, EntryDraft};
 use crate::authorisation::{AdminPass, CatalogPass};
 use crate::engine::Engine;
-use model::{ContainerNumber, DatabaseNumber, DecodeFault, Decoder, Encoder, Fault, LimitFault, MissingFault, Rid};
+use model::{
+    ContainerNumber, DatabaseNumber, DecodeFault, Decoder, Encoder, Fault, LimitFault, MissingFault, Rid,
+};
 use plan::Condition;
 use std::sync::Arc;
 
@@ -60,7 +62,11 @@ impl Engine {
     }
 
     /// The annotation of a container with this name.
-    pub fn container_annotation(&self, pass: &CatalogPass<&Container>, name: &str) -> Option<Arc<Annotation>> {
+    pub fn container_annotation(
+        &self,
+        pass: &CatalogPass<&Container>,
+        name: &str,
+    ) -> Option<Arc<Annotation>> {
         self.annotation_at((pass.resource.database().number(), Some(pass.resource.number())), name)
     }
 

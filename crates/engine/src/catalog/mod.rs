@@ -41,7 +41,8 @@ use entries::ContainerParts;
 use model::policy::ComputedProperty;
 use model::{
     ComputedRule, ConflictFault, ContainerChange, ContainerDefinition, ContinuationFault, DefinitionPart,
-    EncryptionRule, Fault, LimitFault, MissingFault, RequestFault, Rid, Throughput, Ticks};
+    EncryptionRule, Fault, LimitFault, MissingFault, RequestFault, Rid, Throughput, Ticks,
+};
 use partition::index::{ComputedQueries, parse_computed};
 use plan::Condition;
 use std::sync::Arc;

@@ -50,9 +50,10 @@ impl Change<'_> {
                 let resource = self.replace_entry(shelf, &existing, draft.id, draft.definition);
                 Ok(Written { resource, created: false })
             }
-            (None, Creation::OrReplace(Condition::IfMatch(_) | Condition::IfExists | Condition::IfWrittenAt(_))) => {
-                Err(PreconditionFault::Absent.into())
-            }
+            (
+                None,
+                Creation::OrReplace(Condition::IfMatch(_) | Condition::IfExists | Condition::IfWrittenAt(_)),
+            ) => Err(PreconditionFault::Absent.into()),
             (None, Creation::OnlyNew | Creation::OrReplace(_)) => {
                 let resource = self.add_entry(shelf, rid, draft.id, draft.definition)?;
                 Ok(Written { resource, created: true })

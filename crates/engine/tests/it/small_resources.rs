@@ -2,8 +2,9 @@
 
 use crate::harness::{Harness, KEY, TestAmbient};
 use engine::{
-    AccountKey, Action, Annotation, CatalogPass, Container, Creation, KeyName, ListRequest, Permission, PermissionPart,
-    PermissionResource, Permissions, Principal, Reach, Resource, Script, Scripts, Users, WantedPermission,
+    AccountKey, Action, Annotation, CatalogPass, Container, Creation, KeyName, ListRequest, Permission,
+    PermissionPart, PermissionResource, Permissions, Principal, Reach, Resource, Script, Scripts, Users,
+    WantedPermission,
 };
 use kv::{CommitMode, Direction, ScanLimit, Store};
 use model::{
@@ -224,7 +225,8 @@ async fn an_annotation_is_replaced_and_its_size_is_limited() {
     let harness = Harness::new().await;
     let (container, _) = furnish(&harness).await;
     let engine = &harness.engine;
-    let annotate = |bytes: usize| engine.annotate_container(harness.admin(&*container), "n", "x".repeat(bytes));
+    let annotate =
+        |bytes: usize| engine.annotate_container(harness.admin(&*container), "n", "x".repeat(bytes));
     annotate(64 * 1024).await.unwrap();
     assert!(matches!(annotate(64 * 1024 + 1).await, Err(Fault::Limit(_))));
     let stored = engine.container_annotation(&harness.reader(&*container), "n").unwrap();

@@ -1,0 +1,167 @@
+//! Entity group transactions: all or nothing, both sides of each limit.
+
+use crate::client::{Answer, Call, Client, address, code};
+use serde_json::json;
+
+/// An operation of a changeset.
+fn part(verb: &str, path: &str, headers: &str, body: &str) -> String {
+    format!(
+        "--changeset_c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n\
+         {verb} https://tables.example/storage/{path} HTTP/1.1\r\nContent-Type: application/json\r\n\
+         Accept: application/json;odata=minimalmetadata\r\n{headers}\r\n{body}\r\n"
+    )
+}
+
+fn insert(partition_key: &str, row_key: &str) -> String {
+    let body = json!({ "PartitionKey": partition_key, "RowKey": row_key, "n": 1 }).to_string();
+    part("POST", "people", "Prefer: return-no-content\r\n", &body)
+}
+
+fn batch(parts: &[String]) -> Call {
+    let body = format!(
+        "--batch_b\r\nContent-Type: multipart/mixed; boundary=changeset_c\r\n\r\n{}--changeset_c--\r\n--batch_b--\r\n",
+        parts.concat()
+    );
+    Call::new("POST", "$batch").body("multipart/mixed; boundary=batch_b", &body)
+}
+
+/// The statuses of the parts of an answer.
+fn statuses(answer: &Answer) -> Vec<&str> {
+    let lines = answer.text().lines().filter_map(|line| line.strip_prefix("HTTP/1.1 "));
+    lines.map(|line| line.split(' ').next().unwrap()).collect()
+}
+
+async fn count(client: &Client) -> usize {
+    client.send(Call::get("people()")).await.json()["value"].as_array().unwrap().len()
+}
+
+#[tokio::test]
+async fn a_changeset_is_committed_as_a_whole() {
+    let client = Client::with_table().await;
+    client.insert(r#"{"PartitionKey":"p","RowKey":"merged","a":1}"#).await;
+    client.insert(r#"{"PartitionKey":"p","RowKey":"deleted"}"#).await;
+    let echo = part("POST", "people", "", r#"{"PartitionKey":"p","RowKey":"echo","n":1}"#);
+    let answer = client
+        .send(batch(&[
+            insert("p", "new"),
+            echo,
+            part("PATCH", &address("p", "merged"), "If-Match: *\r\n", r#"{"b":2}"#),
+            part("PUT", &address("p", "put"), "", r#"{"c":3}"#),
+            part("DELETE", &address("p", "deleted"), "If-Match: *\r\n", ""),
+        ]))
+        .await
+        .expect(202);
+    assert!(answer.header("content-type").unwrap().starts_with("multipart/mixed; boundary=batchresponse_"));
+    assert_eq!(statuses(&answer), ["204", "201", "204", "204", "204"], "{answer:?}");
+    assert_eq!(answer.text().matches("ETag: W/").count(), 4, "{answer:?}");
+    assert!(answer.text().contains(r#""RowKey":"echo""#));
+    let merged = client.entity("p", "merged").await.unwrap();
+    assert_eq!((&merged["a"], &merged["b"]), (&json!(1), &json!(2)));
+    assert!(client.entity("p", "deleted").await.is_none() && client.entity("p", "put").await.is_some());
+}
+
+#[tokio::test]
+async fn a_refused_operation_refuses_all_and_has_its_index() {
+    let client = Client::with_table().await;
+    client.insert(r#"{"PartitionKey":"p","RowKey":"there"}"#).await;
+    for (second, expected, refused_code) in [
+        (insert("p", "there"), "409", "EntityAlreadyExists"),
+        (part("PUT", &address("p", "absent"), "If-Match: *\r\n", "{}"), "404", "ResourceNotFound"),
+        (
+            part(
+                "PUT",
+                &address("p", "there"),
+                "If-Match: W/\"datetime'2020-01-01T00%3A00%3A00Z'\"\r\n",
+                "{}",
+            ),
+            "412",
+            "UpdateConditionNotSatisfied",
+        ),
+        (part("DELETE", &address("p", "there"), "", ""), "400", "MissingRequiredHeader"),
+        (insert("q", "other"), "400", "CommandsInBatchActOnDifferentPartitions"),
+        (insert("p", "first"), "400", "InvalidDuplicateRow"),
+        (part("POST", "others", "", r#"{"PartitionKey":"p","RowKey":"x"}"#), "400", "InvalidInput"),
+        (part("POST", "Tables", "", r#"{"TableName":"xyz"}"#), "400", "InvalidInput"),
+        (part("POST", "people", "", "{"), "400", "InvalidInput"),
+        (part("POST", "people", "", r#"{"PartitionKey":"p","RowKey":"a/b"}"#), "400", "OutOfRangeInput"),
+    ] {
+        let answer = client
+            .send(batch(&[insert("p", "first"), second.clone(), insert("p", "last")]))
+            .await
+            .expect(202);
+        assert_eq!(statuses(&answer), [expected], "{second}: {answer:?}");
+        assert!(answer.text().contains(refused_code), "{answer:?}");
+        assert!(answer.text().contains(r#""value":"1:"#), "{answer:?}");
+        assert_eq!(count(&client).await, 1, "{second}");
+    }
+}
+
+#[tokio::test]
+async fn a_batch_has_at_most_a_hundred_operations() {
+    let client = Client::with_table().await;
+    let parts = |count: usize| (0..count).map(|row| insert("p", &row.to_string())).collect::<Vec<_>>();
+    assert_eq!(client.refusal(batch(&parts(101))).await, code(400, "InvalidInput"));
+    assert_eq!(count(&client).await, 0);
+    let answer = client.send(batch(&parts(100))).await.expect(202);
+    assert_eq!(statuses(&answer).len(), 100);
+    assert_eq!(count(&client).await, 100);
+}
+
+#[tokio::test]
+async fn a_batch_has_at_most_four_megabytes() {
+    let client = Client::with_table().await;
+    let large = |row: usize, bytes: usize| {
+        let properties: Vec<String> =
+            (0..bytes / 30_000).map(|index| format!(r#""s{index}":"{}""#, "x".repeat(29_980))).collect();
+        let body = format!(r#"{{"PartitionKey":"p","RowKey":"{row}",{}}}"#, properties.join(","));
+        part("POST", "people", "Prefer: return-no-content\r\n", &body)
+    };
+    let parts: Vec<String> = (0..8).map(|row| large(row, 480_000)).collect();
+    let answer = client.send(batch(&parts)).await.expect(202);
+    assert_eq!(statuses(&answer), ["204"; 8], "{answer:?}");
+    let parts: Vec<String> = (10..20).map(|row| large(row, 480_000)).collect();
+    assert_eq!(client.refusal(batch(&parts)).await, code(413, "RequestBodyTooLarge"));
+    assert!(client.entity("p", "10").await.is_none());
+}
+
+#[tokio::test]
+async fn broken_bodies_are_refused() {
+    let client = Client::with_table().await;
+    let whole = batch(&[insert("p", "r")]);
+    let text = String::from_utf8(whole.body.clone()).unwrap();
+    for broken in [
+        String::new(),
+        text.replace("--batch_b--", ""),
+        text.replace("application/http", "text/plain"),
+        text.replace("POST https", "POSThttps"),
+        text.replace("multipart/mixed; boundary=changeset_c", "multipart/mixed"),
+    ] {
+        let call = Call::new("POST", "$batch").body("multipart/mixed; boundary=batch_b", &broken);
+        assert_eq!(client.refusal(call).await.0, 400, "{broken}");
+    }
+    let call = Call::new("POST", "$batch").body("application/json", &text);
+    assert_eq!(client.refusal(call).await, code(400, "InvalidHeaderValue"));
+    assert_eq!(client.refusal(Call::get("$batch")).await, code(405, "UnsupportedHttpVerb"));
+    assert_eq!(count(&client).await, 0);
+}
+
+#[tokio::test]
+async fn a_batch_may_be_one_query() {
+    let client = Client::with_table().await;
+    client.insert(r#"{"PartitionKey":"p","RowKey":"r"}"#).await;
+    let query = |path: &str| {
+        let body = format!(
+            "--batch_b\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n\
+             GET https://tables.example/storage/{path} HTTP/1.1\r\nAccept: application/json\r\n\r\n\r\n--batch_b--\r\n"
+        );
+        Call::new("POST", "$batch").body("multipart/mixed; boundary=batch_b", &body)
+    };
+    for path in [address("p", "r"), "people()?$filter=RowKey%20eq%20'r'".to_owned()] {
+        let answer = client.send(query(&path)).await.expect(202);
+        assert_eq!(statuses(&answer), ["200"], "{answer:?}");
+        assert!(answer.text().contains(r#""RowKey":"r""#));
+    }
+    let absent = client.send(query(&address("p", "absent"))).await.expect(202);
+    assert_eq!(statuses(&absent), ["404"], "{absent:?}");
+    assert_eq!(statuses(&client.send(query("Tables")).await.expect(202)), ["400"]);
+}
