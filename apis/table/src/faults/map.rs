@@ -168,8 +168,8 @@ fn filter(fault: &FilterFault) -> Code {
 fn multipart(fault: &MultipartFault) -> Code {
     match fault {
         MultipartFault::TooLarge { .. } => Code::RequestBodyTooLarge,
-        MultipartFault::ContentType => Code::InvalidHeaderValue,
-        MultipartFault::Empty
+        MultipartFault::ContentType
+        | MultipartFault::Empty
         | MultipartFault::Unterminated
         | MultipartFault::MalformedBoundary { .. }
         | MultipartFault::SeveralParts
@@ -253,7 +253,9 @@ fn sentence(code: Code) -> &'static str {
         }
         Code::NotImplemented => "The requested operation is not implemented on the specified resource.",
         Code::InvalidResourceName => "The specified resource name contains invalid characters.",
-        Code::AuthenticationFailed
+        Code::AtomFormatNotSupported
+        | Code::AuthenticationFailed
+        | Code::MediaTypeNotSupported
         | Code::AuthorizationProtocolMismatch
         | Code::AuthorizationResourceTypeMismatch
         | Code::AuthorizationServiceMismatch
