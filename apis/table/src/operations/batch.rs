@@ -135,14 +135,14 @@ async fn retrieval(call: &Call<'_>, part: PartRequest) -> Result<Reply, TableFau
     let inner = inner(call, &part)?;
     let query = QueryString::parse(inner.uri.query().unwrap_or_default())?;
     let part_call = part_call(call, &part, &inner, &query);
-    let answered = match &inner.operation {
-        Operation::ReadEntity(_) | Operation::QueryEntities(_) => {
-            Box::pin(super::perform(&part_call, &inner.operation)).await
-        }
-        _ => Err(request(
+    let is_read = matches!(inner.operation, Operation::ReadEntity(_) | Operation::QueryEntities(_));
+    let answered = if is_read {
+        Box::pin(super::perform(&part_call, &inner.operation)).await
+    } else {
+        Err(request(
             Code::InvalidInput,
             "One of the request inputs is not valid. A batch reads entities only.",
-        )),
+        ))
     };
     let (response, charge) = match answered {
         Ok(reply) => {
