@@ -61,10 +61,15 @@ pub(crate) enum Operation {
     Batch,
 }
 
-/// Splits the account off a path, if its first segment is one of `accounts`. Returns its index and the rest.
+/// Ends the name of an account in addresses of its second region.
+pub(crate) const SECONDARY: &str = "-secondary";
+
+/// Splits the account off a path, if its first segment is one of `accounts`, or the address of its second region.
+/// Returns its index and the rest.
 pub(crate) fn split_account<'p>(path: &'p str, accounts: &[&str]) -> (Option<usize>, &'p str) {
     let inside = path.strip_prefix('/').unwrap_or(path);
     let (first, rest) = inside.split_once('/').unwrap_or((inside, ""));
+    let first = first.strip_suffix(SECONDARY).unwrap_or(first);
     match accounts.iter().position(|account| *account == first) {
         Some(index) => (Some(index), rest),
         None => (None, inside),
@@ -82,6 +87,9 @@ pub(crate) fn place(path: &str) -> Result<Place, TableFault> {
     }
     if path == "$batch" {
         return Ok(Place::Batch);
+    }
+    if path.split('(').next().is_some_and(|name| name.contains('/')) {
+        return Err(request(Code::ResourceNotFound, "The specified resource does not exist."));
     }
     let Some((name, predicate)) = path.split_once('(') else {
         return Ok(if path == "Tables" { Place::Tables } else { Place::Rows(path.to_owned()) });
@@ -260,6 +268,7 @@ mod tests {
         let accounts = ["one", "two"];
         assert_eq!(split_account("/two/Tables", &accounts), (Some(1), "Tables"));
         assert_eq!(split_account("/two", &accounts), (Some(1), ""));
+        assert_eq!(split_account("/two-secondary/abc()", &accounts), (Some(1), "abc()"));
         assert_eq!(split_account("/Tables('two')", &accounts), (None, "Tables('two')"));
         assert_eq!(split_account("/", &accounts), (None, ""));
     }

@@ -82,7 +82,7 @@ impl TableApi {
         let body = pin!(body);
         let mut body = IncomingBody::new(body, self.options.body_timeout);
         let place = self.place(&parts, &headers);
-        let style = place.account.map_or(AccountStyle::Storage, |account| account.style);
+        let style = place.style;
         let reply = match self.answer(&parts, &headers, &place, &mut body, connection).await {
             Ok(reply) => reply,
             Err(fault) => {
@@ -113,7 +113,12 @@ impl TableApi {
             .or_else(|| auth::named_account(headers).and_then(by_name))
             .or_else(|| label.and_then(by_name))
             .unwrap_or(0);
-        Located { account: accounts.get(index), path, is_in_path: in_path.is_some() }
+        let account = accounts.get(index);
+        // A credential of an unknown account is refused as Storage does.
+        let is_known =
+            in_path.is_some() || auth::named_account(headers).is_none_or(|name| by_name(name).is_some());
+        let style = account.filter(|_| is_known).map_or(AccountStyle::Storage, |account| account.style);
+        Located { account, style, path, is_in_path: in_path.is_some() }
     }
 
     async fn answer<B>(
@@ -185,6 +190,7 @@ static CONNECTION: http::HeaderName = names::CONNECTION;
 /// The account of a request, and the rest of its path.
 struct Located<'a> {
     account: Option<&'a TableAccount>,
+    style: AccountStyle,
     path: &'a str,
     is_in_path: bool,
 }

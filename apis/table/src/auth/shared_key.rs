@@ -2,6 +2,7 @@
 
 use super::{Claim, mismatch, verify};
 use crate::faults::{CredentialFault, TableFault};
+use crate::route::SECONDARY;
 use crate::wire::names;
 use api_http::date;
 use engine::Principal;
@@ -30,15 +31,25 @@ pub(super) fn authenticate(claim: &Claim<'_>, credential: &str, form: Form) -> R
         date => date,
     };
     let seconds = date::parse(date).ok_or(CredentialFault::Date)?;
-    let resource = resource(account, claim.parts.uri.path(), claim.query.get("comp"));
-    let payload = match form {
-        Form::Full => {
-            let (md5, content_type) = (header(&names::CONTENT_MD5), header(&names::CONTENT_TYPE));
-            format!("{}\n{md5}\n{content_type}\n{date}\n{resource}", claim.parts.method)
+    let payload = |path: &str| {
+        let resource = resource(account, path, claim.query.get("comp"));
+        match form {
+            Form::Full => {
+                let (md5, content_type) = (header(&names::CONTENT_MD5), header(&names::CONTENT_TYPE));
+                format!("{}\n{md5}\n{content_type}\n{date}\n{resource}", claim.parts.method)
+            }
+            Form::Lite => format!("{date}\n{resource}"),
         }
-        Form::Lite => format!("{date}\n{resource}"),
     };
-    let principal = verify(claim, &payload, signature.trim()).ok_or_else(|| mismatch(&payload))?;
+    let path = claim.parts.uri.path();
+    let sent = payload(path);
+    let principal = verify(claim, &sent, signature.trim()).or_else(|| {
+        // Some clients sign the address of the first region when they read from the second.
+        let second = format!("/{account}{SECONDARY}/");
+        let rest = path.strip_prefix(&second)?;
+        verify(claim, &payload(&format!("/{account}/{rest}")), signature.trim())
+    });
+    let principal = principal.ok_or_else(|| mismatch(&sent))?;
     // Only a caller with a key learns that its clock is wrong.
     let skew_seconds = claim.engine.ambient().now_seconds().abs_diff(seconds);
     if skew_seconds > WINDOW_SECONDS {

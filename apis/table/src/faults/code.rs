@@ -7,6 +7,7 @@ use http::StatusCode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // each is the code of the same name
 pub(crate) enum Code {
+    AtomFormatNotSupported,
     AuthenticationFailed,
     AuthorizationPermissionMismatch,
     AuthorizationProtocolMismatch,
@@ -28,6 +29,7 @@ pub(crate) enum Code {
     InvalidUri,
     InvalidXmlDocument,
     KeyValueTooLarge,
+    MediaTypeNotSupported,
     MissingRequiredHeader,
     NotImplemented,
     OperationTimedOut,
@@ -52,6 +54,7 @@ impl Code {
     /// The code as text.
     pub(crate) fn text(self) -> &'static str {
         match self {
+            Code::AtomFormatNotSupported => "AtomFormatNotSupported",
             Code::AuthenticationFailed => "AuthenticationFailed",
             Code::AuthorizationPermissionMismatch => "AuthorizationPermissionMismatch",
             Code::AuthorizationProtocolMismatch => "AuthorizationProtocolMismatch",
@@ -73,6 +76,7 @@ impl Code {
             Code::InvalidUri => "InvalidUri",
             Code::InvalidXmlDocument => "InvalidXmlDocument",
             Code::KeyValueTooLarge => "KeyValueTooLarge",
+            Code::MediaTypeNotSupported => "MediaTypeNotSupported",
             Code::MissingRequiredHeader => "MissingRequiredHeader",
             Code::NotImplemented => "NotImplemented",
             Code::OperationTimedOut => "OperationTimedOut",
@@ -111,6 +115,7 @@ impl Code {
             Code::EntityAlreadyExists | Code::TableAlreadyExists => StatusCode::CONFLICT,
             Code::ResourceNotFound | Code::TableNotFound => StatusCode::NOT_FOUND,
             Code::UpdateConditionNotSatisfied => StatusCode::PRECONDITION_FAILED,
+            Code::AtomFormatNotSupported | Code::MediaTypeNotSupported => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Code::UnsupportedHttpVerb => StatusCode::METHOD_NOT_ALLOWED,
             Code::RequestBodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Code::NotImplemented => StatusCode::NOT_IMPLEMENTED,

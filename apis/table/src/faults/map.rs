@@ -32,17 +32,15 @@ impl TableFault {
             TableFault::Entity(_) | TableFault::Filter(_) => {
                 format!("{} {}", sentence(self.code(style)), capitalised(&self.to_string()))
             }
-            TableFault::Credential(fault) => match credential(fault) {
-                Code::AuthenticationFailed => format!(
-                    "Server failed to authenticate the request. Make sure the value of Authorization header is \
-                     formed correctly including the signature. {}",
-                    capitalised(&fault.to_string())
-                ),
-                _ => format!(
-                    "This request is not authorized to perform this operation. {}",
-                    capitalised(&fault.to_string())
-                ),
-            },
+            TableFault::Credential(fault) => {
+                let sentence = if credential(fault) == Code::AuthenticationFailed {
+                    "Server failed to authenticate the request. Make sure the value of Authorization header is formed \
+                     correctly including the signature."
+                } else {
+                    "This request is not authorized to perform this operation."
+                };
+                format!("{sentence} {}", capitalised(&fault.to_string()))
+            }
             TableFault::Multipart(_) | TableFault::Body(_) => capitalised(&self.to_string()),
             TableFault::Request { message, .. } => message.clone(),
         }
@@ -168,8 +166,8 @@ fn filter(fault: &FilterFault) -> Code {
 fn multipart(fault: &MultipartFault) -> Code {
     match fault {
         MultipartFault::TooLarge { .. } => Code::RequestBodyTooLarge,
-        MultipartFault::ContentType => Code::InvalidHeaderValue,
-        MultipartFault::Empty
+        MultipartFault::ContentType
+        | MultipartFault::Empty
         | MultipartFault::Unterminated
         | MultipartFault::MalformedBoundary { .. }
         | MultipartFault::SeveralParts
@@ -205,19 +203,22 @@ fn credential(fault: &CredentialFault) -> Code {
 }
 
 fn core_message(fault: &Fault, subject: Subject, style: AccountStyle) -> String {
-    match core(fault, subject, style) {
-        Code::InternalError => "The server encountered an internal error; its log has the cause.".to_owned(),
-        code @ (Code::EntityAlreadyExists
-        | Code::TableAlreadyExists
-        | Code::ResourceNotFound
-        | Code::TableNotFound
-        | Code::UpdateConditionNotSatisfied) => sentence(code).to_owned(),
-        code => {
-            let sentence = sentence(code);
-            let space = if sentence.is_empty() { "" } else { " " };
-            format!("{sentence}{space}{}", capitalised(&fault.to_string()))
-        }
+    let code = core(fault, subject, style);
+    if code == Code::InternalError {
+        return "The server encountered an internal error; its log has the cause.".to_owned();
     }
+    let sentence = sentence(code);
+    let says_all = [
+        Code::EntityAlreadyExists,
+        Code::TableAlreadyExists,
+        Code::ResourceNotFound,
+        Code::TableNotFound,
+        Code::UpdateConditionNotSatisfied,
+    ];
+    if says_all.contains(&code) {
+        return sentence.to_owned();
+    }
+    format!("{sentence} {}", capitalised(&fault.to_string())).trim_start().to_owned()
 }
 
 /// The sentence of the service for a code.
@@ -253,7 +254,9 @@ fn sentence(code: Code) -> &'static str {
         }
         Code::NotImplemented => "The requested operation is not implemented on the specified resource.",
         Code::InvalidResourceName => "The specified resource name contains invalid characters.",
-        Code::AuthenticationFailed
+        Code::AtomFormatNotSupported
+        | Code::AuthenticationFailed
+        | Code::MediaTypeNotSupported
         | Code::AuthorizationProtocolMismatch
         | Code::AuthorizationResourceTypeMismatch
         | Code::AuthorizationServiceMismatch

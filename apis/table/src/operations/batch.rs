@@ -9,7 +9,8 @@ use crate::route::{self, Operation, Selectors};
 use crate::service::trailer;
 use crate::wire::entity::{EntityKeys, entity_address, read_entity};
 use crate::wire::multipart::{
-    Batch, PartRequest, PartResponse, batch_content_type, read_batch, write_changeset, write_retrieval,
+    Batch, MultipartFault, PartRequest, PartResponse, batch_content_type, read_batch, write_changeset,
+    write_retrieval,
 };
 use crate::wire::reply::Reply;
 use crate::wire::{accept, etag, names};
@@ -35,10 +36,33 @@ struct Step {
 pub(super) async fn perform(call: &Call<'_>) -> Result<Reply, TableFault> {
     let content_type =
         call.headers.get(&CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    match read_batch(content_type, &call.body)? {
+    let batch = match read_batch(content_type, &call.body) {
+        // These are about one operation of a batch that is otherwise well-formed.
+        Err(fault @ MultipartFault::TooManyOperations { count_max }) => {
+            return Ok(written(
+                call,
+                Charge::MINIMUM,
+                &[refused(call, &step_fault(count_max, fault.into()), None)],
+            ));
+        }
+        Err(fault @ MultipartFault::QueryInChangeset { part }) => {
+            return Ok(written(
+                call,
+                Charge::MINIMUM,
+                &[refused(call, &step_fault(part, fault.into()), None)],
+            ));
+        }
+        batch => batch?,
+    };
+    match batch {
         Batch::Retrieval(part) => retrieval(call, part).await,
         Batch::Changeset(parts) => changeset(call, parts).await,
     }
+}
+
+/// The fault of one operation of a batch.
+fn step_fault(index: usize, fault: TableFault) -> TableFault {
+    TableFault::Step { index, fault: Box::new(fault) }
 }
 
 static CONTENT_TYPE: http::HeaderName = names::CONTENT_TYPE;
@@ -63,7 +87,8 @@ fn inner(call: &Call<'_>, part: &PartRequest) -> Result<Inner, TableFault> {
     let (_, path) = route::split_account(uri.path(), &accounts);
     let tunnel = part.headers.get(route::TUNNEL).and_then(|value| value.to_str().ok());
     let verb = route::tunneled(&part.method, tunnel)?;
-    let operation = route::operation(&verb, route::place(path)?, Selectors::default())?;
+    let operation = route::operation(&verb, route::place(path)?, Selectors::default());
+    let operation = operation.map_err(|fault| request(Code::InvalidInput, fault.to_string()))?;
     Ok(Inner { headers: RequestHeaders::from(part.headers.clone()), operation, uri: uri.clone() })
 }
 
@@ -110,14 +135,14 @@ async fn retrieval(call: &Call<'_>, part: PartRequest) -> Result<Reply, TableFau
     let inner = inner(call, &part)?;
     let query = QueryString::parse(inner.uri.query().unwrap_or_default())?;
     let part_call = part_call(call, &part, &inner, &query);
-    let answered = match &inner.operation {
-        Operation::ReadEntity(_) | Operation::QueryEntities(_) => {
-            Box::pin(super::perform(&part_call, &inner.operation)).await
-        }
-        _ => Err(request(
+    let is_read = matches!(inner.operation, Operation::ReadEntity(_) | Operation::QueryEntities(_));
+    let answered = if is_read {
+        Box::pin(super::perform(&part_call, &inner.operation)).await
+    } else {
+        Err(request(
             Code::InvalidInput,
             "One of the request inputs is not valid. A batch reads entities only.",
-        )),
+        ))
     };
     let (response, charge) = match answered {
         Ok(reply) => {
@@ -189,7 +214,7 @@ struct Done {
 
 /// Performs all requests in one commit, or none.
 async fn transact(call: &Call<'_>, parts: &[PartRequest]) -> Result<Done, TableFault> {
-    let at = |index: usize| move |fault: TableFault| TableFault::Step { index, fault: Box::new(fault) };
+    let at = |index: usize| move |fault: TableFault| step_fault(index, fault);
     let mut steps: Vec<Step> = Vec::with_capacity(parts.len());
     let mut operations = Vec::with_capacity(parts.len());
     let mut rows = HashSet::with_capacity(parts.len());

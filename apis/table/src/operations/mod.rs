@@ -68,11 +68,13 @@ pub(crate) struct Call<'a> {
 /// The future of a request is moved often, so it is only as large as point reads and inserts need; the futures of the
 /// other operations are boxed.
 pub(crate) async fn perform(call: &Call<'_>, operation: &Operation) -> Result<Reply, TableFault> {
-    match operation {
-        Operation::ReadEntity(path) => read_entity::perform(call, path).await,
-        Operation::InsertEntity(table) => insert_entity::perform(call, table).await,
-        _ => Box::pin(perform_any(call, operation)).await,
+    if let Operation::ReadEntity(path) = operation {
+        return read_entity::perform(call, path).await;
     }
+    if let Operation::InsertEntity(table) = operation {
+        return insert_entity::perform(call, table).await;
+    }
+    Box::pin(perform_any(call, operation)).await
 }
 
 async fn perform_any(call: &Call<'_>, operation: &Operation) -> Result<Reply, TableFault> {

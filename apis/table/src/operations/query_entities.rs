@@ -18,6 +18,8 @@ use std::sync::Arc;
 
 /// Most entities of a page.
 pub(super) const PAGE_ENTITIES_MAX: usize = 1000;
+/// Query options of OData that the service does not have.
+const UNSUPPORTED: [&str; 5] = ["$orderby", "$skip", "$expand", "$inlinecount", "$count"];
 /// The value of the second continuation header.
 const NEXT_ROW: &str = "1";
 
@@ -33,6 +35,9 @@ pub(super) async fn perform(call: &Call<'_>, name: &str) -> Result<Reply, TableF
     let level = call.level()?;
     let select = select(call)?;
     let items_max = top(call)?;
+    if let Some(option) = UNSUPPORTED.iter().find(|option| call.query.get(option).is_some()) {
+        return Err(request(Code::NotImplemented, format!("The query option {option} is not supported.")));
+    }
     let filter_text = call.query.get("$filter").unwrap_or_default();
     let filter = filter::parse(filter_text)?;
     let page = match filter.as_ref().and_then(filter::exact_keys) {

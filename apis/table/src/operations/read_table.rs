@@ -18,10 +18,8 @@ pub(super) fn perform(call: &Call<'_>, name: &str) -> Result<Reply, TableFault> 
 
 /// An absent table that is itself addressed is an absent resource.
 pub(super) fn as_resource(fault: TableFault) -> TableFault {
-    match fault {
-        TableFault::Core(Fault::Missing(MissingFault::Owner), subject) => {
-            TableFault::Core(MissingFault::Resource.into(), subject)
-        }
-        other => other,
+    if let TableFault::Core(Fault::Missing(MissingFault::Owner), subject) = fault {
+        return TableFault::Core(MissingFault::Resource.into(), subject);
     }
+    fault
 }

@@ -22,9 +22,12 @@ pub(crate) fn level(headers: &RequestHeaders, format: Option<&str>) -> Result<Me
     match (is_json, contains(asked, "odata=minimalmetadata")) {
         (_, true) | (true, _) => Ok(MetadataLevel::Minimal),
         (false, false) if contains(asked, "atom") => Err(request(
-            Code::NotImplemented,
+            Code::AtomFormatNotSupported,
             "The Atom format is not supported. Use application/json with an odata metadata level.",
         )),
+        (false, false) if format.is_some() => {
+            Err(request(Code::MediaTypeNotSupported, "The format that $format names is not supported."))
+        }
         // Clients of the service's XML operations send their Accept everywhere.
         (false, false) => Ok(MetadataLevel::Minimal),
     }
@@ -72,4 +75,5 @@ fn levels_are_told_by_format_or_accept() {
     );
     assert_eq!(level("application/xml", None), Some(MetadataLevel::Minimal));
     assert_eq!(level("application/atom+xml", None), None);
+    assert_eq!(level("application/json", Some("application/other")), None);
 }

@@ -93,5 +93,8 @@ async fn bad_queries_are_refused() {
     let long = format!("people()?$filter=s%20eq%20'{}'", "x".repeat(40_000));
     client.send(Call::get(long)).await.expect(200);
     let atom = Call::get("people()").header("accept", "application/atom+xml");
-    assert_eq!(client.refusal(atom).await, code(501, "NotImplemented"));
+    assert_eq!(client.refusal(atom).await, code(415, "AtomFormatNotSupported"));
+    assert_eq!(client.refusal(Call::get("people()?$orderby=n")).await, code(501, "NotImplemented"));
+    let other = Call::get("people()?$format=application/other");
+    assert_eq!(client.refusal(other).await, code(415, "MediaTypeNotSupported"));
 }

@@ -116,7 +116,6 @@ impl Principal {
 
     /// The holder of a delegation that this principal, the holder of an account key, has signed. A delegation by any
     /// other principal allows nothing.
-    #[must_use]
     pub fn delegate(&self, delegation: Delegation) -> Result<Principal, AccessFault> {
         let key = match &self.rights {
             Rights::Account => KeyRights::All,
