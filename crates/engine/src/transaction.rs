@@ -243,6 +243,11 @@ impl Transaction {
         self.draft.is_half_full()
     }
 
+    /// Lets [`Engine::transact`] run this transaction again, though it has failed, since the reason is gone.
+    pub fn run_again(&mut self) {
+        self.is_stale = true;
+    }
+
     /// How much of its time is left.
     pub fn time_left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())

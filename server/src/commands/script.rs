@@ -15,7 +15,10 @@ use script::{Limits, ScriptFault, WorkerProgram, Workers};
 use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Instant;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The command of a worker process.
 pub(super) const WORKER: &str = "script-worker";
@@ -108,7 +111,13 @@ fn execute(matches: &ArgMatches, environment: impl Fn(&str) -> Option<String>) -
     SystemAmbient::new().fill_random(&mut random);
     let id = format!("perihelion-script-run-{:016x}", u64::from_le_bytes(random));
     let feed = format!("dbs/{}/colls/{}/sprocs", text_of(matches, "database"), text_of(matches, "container"));
-    let server = SignedServer::of(&settings)?;
+    let server = Arc::new(SignedServer::of(settings)?);
+    let runtime = runtime()?;
+    // Before the procedure is stored, so that an interrupt always finds this command able to delete it.
+    let interrupt = {
+        let _runtime = runtime.enter();
+        signal(SignalKind::interrupt()).map_err(|error| Failure::Failed(format!("cannot watch signals: {error}")))?
+    };
     let stored = server.send("POST", &feed, Vec::new(), &json!({ "id": id, "body": source }))?;
     if stored.status != 201 {
         return Err(stored.refusal());
@@ -119,7 +128,11 @@ fn execute(matches: &ArgMatches, environment: impl Fn(&str) -> Option<String>) -
         ("x-ms-documentdb-script-enable-logging", "true".to_owned()),
     ];
     let begun = Instant::now();
-    let answer = server.send("POST", &one, headers, &parameters);
+    let sent = {
+        let (server, one) = (Arc::clone(&server), one.clone());
+        move || server.send("POST", &one, headers, &parameters)
+    };
+    let answer = runtime.block_on(unless_interrupted(interrupt, sent));
     let took = begun.elapsed();
     let deleted = server.send("DELETE", &one, Vec::new(), &Json::Null);
     let answer = answer?;
@@ -129,6 +142,28 @@ fn execute(matches: &ArgMatches, environment: impl Fn(&str) -> Option<String>) -
         (200, _) => Err(Failure::Failed(format!("the procedure \"{id}\" could not be deleted again"))),
         _ => Err(answer.refusal()),
     }
+}
+
+/// The answer to a request, unless the user interrupts the command before it arrives. The server goes on with the
+/// request: its procedure takes its time at most.
+async fn unless_interrupted(
+    mut interrupt: Signal,
+    send: impl FnOnce() -> Result<LocalAnswer, Failure> + Send + 'static,
+) -> Result<LocalAnswer, Failure> {
+    let (answered, answer) = tokio::sync::oneshot::channel();
+    // Not a task of the runtime, which would wait for it. Nobody may wait for the answer any more.
+    std::thread::spawn(move || drop(answered.send(send())));
+    tokio::select! {
+        answer = answer => answer.unwrap_or_else(|_| Err(Failure::Failed("the request was not sent".to_owned()))),
+        _ = interrupt.recv() => {
+            Err(Failure::Failed("interrupted: the procedure may still end and change documents".to_owned()))
+        }
+    }
+}
+
+fn runtime() -> Result<Runtime, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))
 }
 
 #[allow(clippy::print_stdout)] // what the command is for
@@ -147,14 +182,14 @@ fn show(answer: &LocalAnswer, milliseconds: f64) {
 }
 
 /// The server on this machine, and the key that signs requests to it.
-struct SignedServer<'a> {
-    settings: &'a Settings,
+struct SignedServer {
+    settings: Settings,
     key: AccountKey,
 }
 
-impl SignedServer<'_> {
-    fn of(settings: &Settings) -> Result<SignedServer<'_>, Failure> {
-        let key = local_server::key(settings)?;
+impl SignedServer {
+    fn of(settings: Settings) -> Result<SignedServer, Failure> {
+        let key = local_server::key(&settings)?;
         let bytes = BASE64_STANDARD.decode(key.trim());
         let bytes = bytes.map_err(|_| Failure::Failed("the key of the server is not base64".to_owned()))?;
         Ok(SignedServer { settings, key: AccountKey::new(&bytes) })
@@ -173,7 +208,7 @@ impl SignedServer<'_> {
         let path = format!("/{}", segments.collect::<Vec<_>>().join("/"));
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let request = LocalRequest { verb, path: &path, headers, body: body.as_bytes() };
-        local_server::send(self.settings, &request)
+        local_server::send(&self.settings, &request)
     }
 }
 
@@ -208,8 +243,7 @@ pub(super) fn worker_program() -> Result<WorkerProgram, Failure> {
 fn check(matches: &ArgMatches) -> Result<(), Failure> {
     let (source, file) = (read_script(matches)?, text_of(matches, "file"));
     let workers = Workers::new(worker_program()?, Limits::for_cores(1));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))?;
+    let runtime = runtime()?;
     // The future may start processes, which needs the runtime.
     let checked = runtime.block_on(async { workers.check(&source).await });
     if let Err(ScriptFault::Syntax(fault)) = &checked {

@@ -23,12 +23,27 @@ pub(crate) struct ScriptHost<'t> {
     transaction: &'t mut Transaction,
     container: Arc<Container>,
     texts: Arc<TextCache>,
+    /// Whether the script has changed documents.
+    has_written: bool,
+    /// What a script that has failed has logged.
+    log: String,
 }
 
 impl<'t> ScriptHost<'t> {
     pub(crate) fn new(transaction: &'t mut Transaction, texts: &Arc<TextCache>) -> ScriptHost<'t> {
         let container = Arc::clone(transaction.container());
-        ScriptHost { transaction, container, texts: Arc::clone(texts) }
+        let texts = Arc::clone(texts);
+        ScriptHost { transaction, container, texts, has_written: false, log: String::new() }
+    }
+
+    /// Whether the script has changed documents.
+    pub(crate) fn has_written(&self) -> bool {
+        self.has_written
+    }
+
+    /// The log of a script that has failed.
+    pub(crate) fn into_log(self) -> String {
+        self.log
     }
 
     async fn perform(&mut self, operation: Operation) -> Result<script::Outcome, NosqlFault> {
@@ -64,7 +79,9 @@ impl<'t> ScriptHost<'t> {
             }
             Operation::ReadAll { page } => return self.read_all(page).await,
         };
+        let is_write = matches!(step, DocumentOperation::Write(_));
         let receipt = self.transaction.execute(step).await?;
+        self.has_written |= is_write;
         Ok(match receipt.outcome {
             Outcome::Created(stored) | Outcome::Replaced(stored) | Outcome::Read(stored) => {
                 script::Outcome { body: Some(self.written(&stored)), ..Default::default() }
@@ -158,6 +175,10 @@ impl Host for ScriptHost<'_> {
         }
         // What is queued already still fits.
         Ok(Replies { replies, is_budget_low: self.transaction.is_half_full() })
+    }
+
+    fn failed(&mut self, log: String) {
+        self.log = log;
     }
 }
 

@@ -46,7 +46,9 @@ pub(crate) fn worker_fault(fault: ScriptFault) -> Result<Fault, ScriptFault> {
             LimitFault::Overloaded { retry_after_ms }.into()
         }
         ScriptFault::Unavailable { cause } => StorageFault::Unavailable { cause }.into(),
-        ScriptFault::Crashed { cause } => Fault::Internal(format!("a script worker ended: {cause}")),
+        ScriptFault::Crashed { cause } => {
+            StorageFault::Unavailable { cause: format!("a script worker ended: {cause}") }.into()
+        }
         fault @ (ScriptFault::Syntax(_)
         | ScriptFault::Thrown(_)
         | ScriptFault::TimeExceeded { .. }

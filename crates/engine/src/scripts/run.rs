@@ -15,6 +15,11 @@ pub enum ScriptRefusal {
     Script(ScriptFault),
     /// The database.
     Fault(Fault),
+    /// The worker ended in the middle of the script, by itself or killed by somebody else. The script can be run again.
+    WorkerLost {
+        /// How it ended.
+        cause: String,
+    },
     /// Scripts are not executed, by the options of the engine.
     NotExecuted,
 }
@@ -27,6 +32,9 @@ impl From<Fault> for ScriptRefusal {
 
 impl ScriptRefusal {
     fn of(fault: ScriptFault) -> ScriptRefusal {
+        if let ScriptFault::Crashed { cause } = fault {
+            return ScriptRefusal::WorkerLost { cause };
+        }
         match worker_fault(fault) {
             Ok(fault) => ScriptRefusal::Fault(fault),
             Err(fault) => ScriptRefusal::Script(fault),

@@ -293,7 +293,7 @@ function makeCollection(natives, state, response) {
   };
   // Queries in JavaScript are compiled when the script first uses one.
   const makeFluent = natives.load;
-  const helpers = { __proto__: null, optional, textOption, collection: { ...collection }, response };
+  const helpers = { __proto__: null, optional, pageSize, textOption, collection: { ...collection }, response };
   let fluent;
   for (let index = 0; index < FLUENT_METHODS.length; index += 1) {
     const name = FLUENT_METHODS[index];

@@ -146,8 +146,9 @@ proptest! {
 
     #[test]
     fn failures_are_read_as_written(failure in failure()) {
-        let message = written(|out| from_worker::put_failed(out, &failure));
-        let FromWorker::Failed(read) = from_worker::read(message).unwrap() else { panic!() };
+        let message = written(|out| from_worker::put_failed(out, &failure, "a line\n"));
+        let FromWorker::Failed { failure: read, log } = from_worker::read(message).unwrap() else { panic!() };
+        assert_eq!(log, "a line\n");
         prop_assert_eq!(read, failure);
     }
 

@@ -36,12 +36,21 @@ use std::process::ExitCode;
 /// How a call ended in the worker, other than normally.
 #[derive(Debug)]
 enum Over {
-    /// The server gets this answer.
-    Failed(Failure),
+    /// The server gets this answer, with what the script has logged.
+    Failed { failure: Failure, log: String },
     /// The server has stopped the call and expects no answer.
     Stopped,
     /// The server is gone.
     Closed,
+}
+
+impl Over {
+    fn with_log(self, log: String) -> Over {
+        match self {
+            Over::Failed { failure, .. } => Over::Failed { failure, log },
+            Over::Stopped | Over::Closed => self,
+        }
+    }
 }
 
 impl From<Closed> for Over {
@@ -52,7 +61,7 @@ impl From<Closed> for Over {
 
 impl From<Failure> for Over {
     fn from(failure: Failure) -> Over {
-        Over::Failed(failure)
+        Over::Failed { failure, log: String::new() }
     }
 }
 
@@ -106,7 +115,7 @@ fn call(pipe: &mut Pipe, spares: &mut Spares, message: ToWorker) -> Result<Resul
             match procedure::run(&realm, allowance, &call, pipe) {
                 // Sent before the runtime is torn down, for which nobody has to wait.
                 Ok(finished) => Ok(pipe.send(|out| from_worker::put_finished(out, &finished))),
-                Err(over) => Err(over),
+                Err(over) => Err(over.with_log(realm.state.take_log())),
             }
         }
         ToWorker::Evaluate { allowance, batch } => {
@@ -117,7 +126,7 @@ fn call(pipe: &mut Pipe, spares: &mut Spares, message: ToWorker) -> Result<Resul
                     from_worker::put_evaluated(out, batch.count);
                     out.extend_from_slice(&results);
                 })),
-                Err(failure) => Err(Over::Failed(failure)),
+                Err(failure) => Err(failure.into()),
             }
         }
         ToWorker::Check { allowance, source } => {
@@ -125,7 +134,7 @@ fn call(pipe: &mut Pipe, spares: &mut Spares, message: ToWorker) -> Result<Resul
             let realm = spares.take(Kind::Documents)?;
             match functions::check(&realm, allowance, &source) {
                 Ok(()) => Ok(pipe.send(from_worker::put_checked)),
-                Err(failure) => Err(Over::Failed(failure)),
+                Err(failure) => Err(failure.into()),
             }
         }
         // Out of turn: the server has lost track of the call.
@@ -133,7 +142,7 @@ fn call(pipe: &mut Pipe, spares: &mut Spares, message: ToWorker) -> Result<Resul
     };
     Ok(match answer {
         Ok(sent) => sent,
-        Err(Over::Failed(failure)) => pipe.send(|out| from_worker::put_failed(out, &failure)),
+        Err(Over::Failed { failure, log }) => pipe.send(|out| from_worker::put_failed(out, &failure, &log)),
         Err(Over::Stopped) => Ok(()),
         Err(Over::Closed) => Err(Closed),
     })

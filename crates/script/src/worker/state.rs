@@ -13,12 +13,18 @@ use std::time::{Duration, Instant};
 /// its response and return.
 const ACCEPTING_PERCENT: u32 = 80;
 
+/// Faster than any script fills its memory with objects that are smaller than an error. Measured: 0.3 GB/s.
+const FILLED_BYTES_PER_SECOND_MAX: u32 = 2 << 30;
+
 /// The state of one runtime and its call.
 #[derive(Debug)]
 pub(super) struct State {
     started: Cell<Instant>,
     deadline: Cell<Option<Instant>>,
     accepting: Cell<Option<Instant>>,
+    /// Processor time of the worker when the call began.
+    processor_started: Cell<Duration>,
+    memory_bytes: Cell<u64>,
     clock: Cell<Clock>,
     random: Cell<u64>,
     /// Whether the script was interrupted at its deadline.
@@ -39,6 +45,8 @@ impl Default for State {
             started: Cell::new(Instant::now()),
             deadline: Cell::default(),
             accepting: Cell::default(),
+            processor_started: Cell::default(),
+            memory_bytes: Cell::new(u64::MAX),
             clock: Cell::new(Clock::Fixed { at_ms: 0 }),
             random: Cell::default(),
             was_interrupted: Cell::default(),
@@ -63,6 +71,14 @@ impl State {
         self.clock.set(clock);
         self.random.set(seed);
         self.was_interrupted.set(false);
+        self.processor_started.set(processor_time());
+        self.memory_bytes.set(allowance.memory_bytes);
+    }
+
+    /// Whether the call has run long enough to have filled its memory with small objects.
+    pub(super) fn may_be_full(&self) -> bool {
+        let used = processor_time().saturating_sub(self.processor_started.get());
+        used >= Duration::from_secs(self.memory_bytes.get()) / FILLED_BYTES_PER_SECOND_MAX
     }
 
     /// Bounds the time of what is done before the call.
@@ -148,6 +164,12 @@ impl State {
             queue.push_front(operation);
         }
     }
+}
+
+/// Processor time of this process.
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.try_into().unwrap_or_default()
 }
 
 /// Bytes of the texts of an operation, all of which a script chooses.
