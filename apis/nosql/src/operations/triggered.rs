@@ -22,18 +22,19 @@ pub(super) async fn perform(
     let logs = headers::flag(call.headers(), &names::ENABLE_SCRIPT_LOGGING)?;
     let (pass, operation) = pass.transaction();
     let options = scripts::transaction_options(call, triggers.count(), Vec::new());
-    let turn = call.engine.script_turn().await.map_err(NosqlFault::from)?;
+    let _place = call.engine.script_place(&pass).await;
     let attempt = Attempt::default();
-    let write = &TriggeredWrite { call, container, triggers, logs, turn, attempt };
-    let run = |mut transaction: Transaction| {
+    let write = &TriggeredWrite { call, container, triggers, logs, attempt };
+    let turn = async || call.engine.script_turn().await.map_err(NosqlFault::from);
+    let run = |mut transaction: Transaction, turn| {
         let operation = operation.clone();
         async move {
-            let run = write.run(&mut transaction, operation).await;
+            let run = write.run(&mut transaction, &turn, operation).await;
             write.attempt.record_charge(transaction.charge());
             (transaction, run)
         }
     };
-    let transacted = call.engine.transact(&pass, &options, run).await;
+    let transacted = call.engine.transact_prepared(&pass, &options, turn, run).await;
     let (mut ran, receipt) = transacted.map_err(|fault: NosqlFault| write.attempt.refusal(fault, logs))?;
     if let (Outcome::Created(stored) | Outcome::Replaced(stored), Some(lsn)) = (&mut ran.outcome, receipt.lsn) {
         stored.lsn = lsn;
@@ -64,7 +65,6 @@ struct TriggeredWrite<'a> {
     container: &'a Container,
     triggers: Triggers,
     logs: bool,
-    turn: ScriptTurn<'a>,
     attempt: Attempt,
 }
 
@@ -72,6 +72,7 @@ impl TriggeredWrite<'_> {
     async fn run(
         &self,
         transaction: &mut Transaction,
+        turn: &ScriptTurn<'_>,
         operation: DocumentOperation,
     ) -> Result<Ran, NosqlFault> {
         let Triggers { write, before, after } = &self.triggers;
@@ -79,7 +80,7 @@ impl TriggeredWrite<'_> {
         if let Some(script) = before {
             let document = requested(&operation);
             let role = Role::PreTrigger { operation: *write, document };
-            let (finished, _) = self.run_script(transaction, script, role, &mut log).await?;
+            let (finished, _) = self.run_script(transaction, turn, script, role, &mut log).await?;
             if let Some(document) = finished.document {
                 operation = with_item(operation, item(&document)?);
             }
@@ -94,7 +95,7 @@ impl TriggeredWrite<'_> {
             Outcome::Deleted | Outcome::NotModified(_) | Outcome::Nothing => Bytes::new(),
         };
         let role = Role::PostTrigger { operation: *write, request, document };
-        let (finished, has_written) = self.run_script(transaction, script, role, &mut log).await?;
+        let (finished, has_written) = self.run_script(transaction, turn, script, role, &mut log).await?;
         if has_written {
             refresh(transaction, &mut outcome).await?;
         }
@@ -105,13 +106,14 @@ impl TriggeredWrite<'_> {
     async fn run_script(
         &self,
         transaction: &mut Transaction,
+        turn: &ScriptTurn<'_>,
         script: &Script,
         role: Role,
         log: &mut String,
     ) -> Result<(Finished, bool), NosqlFault> {
         let script = scripts::script_call(self.call, self.container, script, role, self.logs);
         let mut host = ScriptHost::new(transaction, self.call.texts);
-        let run = self.call.engine.run_script(&self.turn, &script, &mut host).await;
+        let run = self.call.engine.run_script(turn, &script, &mut host).await;
         let has_written = host.has_written();
         let failed_log = host.into_log();
         let finished = self.attempt.record(transaction, format!("{log}{failed_log}"), run)?;

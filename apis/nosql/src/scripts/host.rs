@@ -18,6 +18,9 @@ const PAGE_ITEMS_DEFAULT: usize = 100;
 /// Most results of a page.
 const PAGE_ITEMS_MAX: usize = 1_000;
 
+/// Operations after which others get the processor. Few of them take less time than a yield.
+const OPERATIONS_PER_YIELD: usize = 16;
+
 /// Executes the operations of a script in a transaction.
 pub(crate) struct ScriptHost<'t> {
     transaction: &'t mut Transaction,
@@ -47,6 +50,16 @@ impl<'t> ScriptHost<'t> {
     }
 
     async fn perform(&mut self, operation: Operation) -> Result<script::Outcome, NosqlFault> {
+        let wants_document = match operation {
+            Operation::Create { wants_document, .. }
+            | Operation::Upsert { wants_document, .. }
+            | Operation::Replace { wants_document, .. }
+            | Operation::Patch { wants_document, .. } => wants_document,
+            Operation::Read { .. }
+            | Operation::Delete { .. }
+            | Operation::Query { .. }
+            | Operation::ReadAll { .. } => true,
+        };
         let step = match operation {
             Operation::Create { document, .. } => {
                 DocumentOperation::Write(Mutation::Create { item: item(&document)? })
@@ -69,7 +82,7 @@ impl<'t> ScriptHost<'t> {
                 let (target, condition) = (self.target(document)?, required(if_match));
                 DocumentOperation::Write(Mutation::Delete { target, condition })
             }
-            Operation::Patch { document, changes, if_match } => {
+            Operation::Patch { document, changes, if_match, .. } => {
                 let (target, condition) = (self.target(document)?, required(if_match));
                 let Patch { operations, filter } = patch(&self.container, &changes)?;
                 DocumentOperation::Write(Mutation::Patch { target, operations, condition, filter })
@@ -83,6 +96,7 @@ impl<'t> ScriptHost<'t> {
         let receipt = self.transaction.execute(step).await?;
         self.has_written |= is_write;
         Ok(match receipt.outcome {
+            _ if !wants_document => script::Outcome::default(),
             Outcome::Created(stored) | Outcome::Replaced(stored) | Outcome::Read(stored) => {
                 script::Outcome { body: Some(self.written(&stored)), ..Default::default() }
             }
@@ -160,7 +174,7 @@ impl Host for ScriptHost<'_> {
     async fn operate(&mut self, operations: Vec<Operation>) -> Result<Replies, Fault> {
         let mut replies = Vec::with_capacity(operations.len());
         let mut replies_bytes = 0;
-        for operation in operations {
+        for (index, operation) in operations.into_iter().enumerate() {
             let reply = match self.perform(operation).await {
                 Ok(outcome) => Reply::Done(outcome),
                 Err(fault) => Reply::Refused(refusal(fault)?),
@@ -171,7 +185,9 @@ impl Host for ScriptHost<'_> {
                 break;
             }
             // Operations on cached documents never wait; without this the time of the script could not end them.
-            tokio::task::yield_now().await;
+            if index % OPERATIONS_PER_YIELD == OPERATIONS_PER_YIELD - 1 {
+                tokio::task::yield_now().await;
+            }
         }
         // What is queued already still fits.
         Ok(Replies { replies, is_budget_low: self.transaction.is_half_full() })

@@ -4,8 +4,11 @@
 //! a changed definition takes effect for the next request.
 
 mod functions;
+mod order;
 mod run;
 
+pub(crate) use order::ScriptOrder;
+pub use order::ScriptPlace;
 pub use run::ScriptRefusal;
 
 use crate::engine::Engine;

@@ -1,6 +1,7 @@
 //! Running procedures and triggers.
 
-use super::worker_fault;
+use super::{ScriptPlace, worker_fault};
+use crate::authorisation::TransactionPass;
 use crate::catalog::{Container, Script};
 use crate::engine::Engine;
 use model::{Fault, ScriptKind};
@@ -70,6 +71,12 @@ impl Engine {
     pub async fn script_turn(&self) -> Result<ScriptTurn<'_>, ScriptRefusal> {
         let Some(workers) = self.workers() else { return Err(ScriptRefusal::NotExecuted) };
         workers.turn().await.map_err(ScriptRefusal::of)
+    }
+
+    /// Waits until scripts on the same logical partition that came before have been committed, for a short time at most.
+    /// The place is held until the transaction of the script has ended.
+    pub async fn script_place(&self, pass: &TransactionPass<'_>) -> ScriptPlace<'_> {
+        self.script_order.take(pass).await
     }
 
     /// Runs a procedure or trigger, whose operations `host` executes. The transaction of the host is to be rolled back

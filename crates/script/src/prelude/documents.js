@@ -179,6 +179,7 @@ function makeCollection(natives, state, response) {
   const { enqueue } = natives;
   // Queues an operation. A field that an operation does not have is absent.
   const queue = (operation, callback) => {
+    operation.wantsDocument = callback !== undefined;
     const verdict = enqueue(operation);
     if (verdict === FOREIGN) throw fail(ErrorCodes.BadRequest, FOREIGN_TEXT);
     if (verdict === TOO_LARGE) throw fail(ErrorCodes.RequestEntityTooLarge, 'The operation is too large.');

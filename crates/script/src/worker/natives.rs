@@ -111,14 +111,18 @@ fn operation(links: &Links, fields: &Object<'_>) -> rquickjs::Result<Option<Oper
     let json = || text(fields, "text").map(Bytes::from);
     let index_action = || index_action(fields);
     let etag = || optional_text(fields, "etag");
+    let wants_document = fields.get::<_, bool>("wantsDocument")?;
     let kind: i32 = fields.get("kind")?;
     Ok(match kind {
         0 if container().is_some() => {
-            Some(Operation::Create { document: json()?, index_action: index_action()? })
+            Some(Operation::Create { document: json()?, index_action: index_action()?, wants_document })
         }
-        1 if container().is_some() => {
-            Some(Operation::Upsert { document: json()?, index_action: index_action()?, if_match: etag()? })
-        }
+        1 if container().is_some() => Some(Operation::Upsert {
+            document: json()?,
+            index_action: index_action()?,
+            if_match: etag()?,
+            wants_document,
+        }),
         2 => match document() {
             Some(document) => Some(Operation::Read { document, if_none_match: etag()? }),
             None => None,
@@ -129,6 +133,7 @@ fn operation(links: &Links, fields: &Object<'_>) -> rquickjs::Result<Option<Oper
                 content: json()?,
                 index_action: index_action()?,
                 if_match: etag()?,
+                wants_document,
             }),
             None => None,
         },
@@ -137,7 +142,9 @@ fn operation(links: &Links, fields: &Object<'_>) -> rquickjs::Result<Option<Oper
             None => None,
         },
         5 => match document() {
-            Some(document) => Some(Operation::Patch { document, changes: json()?, if_match: etag()? }),
+            Some(document) => {
+                Some(Operation::Patch { document, changes: json()?, if_match: etag()?, wants_document })
+            }
             None => None,
         },
         6 if container().is_some() => Some(Operation::Query {

@@ -179,14 +179,14 @@ pub(super) fn size_bytes(operation: &Operation) -> usize {
     };
     let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     match operation {
-        Operation::Create { document, index_action: _ } => document.len(),
-        Operation::Upsert { document, index_action: _, if_match } => document.len() + text(if_match),
+        Operation::Create { document, .. } => document.len(),
+        Operation::Upsert { document, if_match, .. } => document.len() + text(if_match),
         Operation::Read { document, if_none_match } => link(document) + text(if_none_match),
-        Operation::Replace { document, content, index_action: _, if_match } => {
+        Operation::Replace { document, content, if_match, .. } => {
             link(document) + content.len() + text(if_match)
         }
         Operation::Delete { document, if_match } => link(document) + text(if_match),
-        Operation::Patch { document, changes, if_match } => link(document) + changes.len() + text(if_match),
+        Operation::Patch { document, changes, if_match, .. } => link(document) + changes.len() + text(if_match),
         Operation::Query { text: query, parameters, page, enable_scan: _ } => {
             query.len() + parameters.len() + text(&page.continuation)
         }
