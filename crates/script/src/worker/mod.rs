@@ -120,12 +120,16 @@ fn call(pipe: &mut Pipe, spares: &mut Spares, message: ToWorker) -> Result<Resul
         }
         ToWorker::Evaluate { allowance, batch } => {
             limit_processor_time(&allowance);
-            let realm = spares.take(Kind::Functions)?;
-            match functions::evaluate(&realm, allowance, &batch) {
-                Ok(results) => Ok(pipe.send(|out| {
-                    from_worker::put_evaluated(out, batch.count);
-                    out.extend_from_slice(&results);
-                })),
+            let realm = spares.take_sealed(&batch.functions)?;
+            match functions::evaluate(&realm, spares.prelude(), allowance, &batch) {
+                Ok(results) => {
+                    let sent = pipe.send(|out| {
+                        from_worker::put_evaluated(out, batch.count);
+                        out.extend_from_slice(&results);
+                    });
+                    spares.keep_sealed(batch.functions, realm);
+                    Ok(sent)
+                }
                 Err(failure) => Err(failure.into()),
             }
         }

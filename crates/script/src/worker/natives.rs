@@ -16,8 +16,11 @@ const FOREIGN: i32 = 2;
 const TOO_LARGE: i32 = 3;
 
 /// The parts of the prelude that are compiled when a script first needs them.
-const PARTS: [(&str, &str); 2] =
-    [("fluent", include_str!("../prelude/fluent.js")), ("text", include_str!("../prelude/text.js"))];
+const PARTS: [(&str, &str); 3] = [
+    ("fluent", include_str!("../prelude/fluent.js")),
+    ("seal", include_str!("../prelude/seal.js")),
+    ("text", include_str!("../prelude/text.js")),
+];
 
 /// The object that the prelude gets.
 pub(super) fn object<'js>(ctx: &Ctx<'js>, state: &Rc<State>) -> rquickjs::Result<Object<'js>> {

@@ -81,6 +81,11 @@ impl State {
         used >= Duration::from_secs(self.memory_bytes.get()) / FILLED_BYTES_PER_SECOND_MAX
     }
 
+    /// How much of the time of the call is left.
+    pub(super) fn time_left(&self) -> Duration {
+        self.deadline.get().map_or(Duration::ZERO, |deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
     /// Bounds the time of what is done before the call.
     pub(super) fn start_preparation(&self, time: Duration) {
         self.deadline.set(Some(Instant::now() + time));
@@ -103,6 +108,17 @@ impl State {
         #[allow(clippy::cast_precision_loss)] // Exact until the year 287396.
         let ms = ms.as_millis() as f64;
         ms
+    }
+
+    /// A clock that continues that of this call.
+    pub(super) fn clock_now(&self) -> Clock {
+        match self.clock.get() {
+            clock @ Clock::Fixed { .. } => clock,
+            Clock::Running { start_ms } => {
+                let passed = u64::try_from(self.started.get().elapsed().as_millis()).unwrap_or(0);
+                Clock::Running { start_ms: start_ms.saturating_add(passed) }
+            }
+        }
     }
 
     /// The next 64 random bits of the call (splitmix64).
