@@ -141,7 +141,9 @@ class SdkClient:
                 items = [answer["resourceBody"] for answer in answers if answer.get("resourceBody")]
             elif kind == "procedure":
                 parameters = [operation["steps"], operation["fails"]]
-                items = container.scripts.execute_stored_procedure(PROCEDURE, key, parameters, **options)
+                items = container.scripts.execute_stored_procedure(PROCEDURE, key, parameters)
+                # This method of the SDK has no hook for the headers of its answer.
+                seen.update(self.client.client_connection.last_response_headers)
             else:
                 call, arguments = {
                     "create": (container.create_item, (operation.get("body"),)),
