@@ -127,7 +127,7 @@ def attack(test, folder):
             taken = peak.peak - warm
             test.check("scripts take no more memory than they may", taken <= MEMORY_BYTES * MEMORY_MARGIN,
                        f"{taken / (1 << 20):.1f} MiB, besides {warm / (1 << 20):.1f} MiB of a process")
-            items = wire.send("GET", f"{CONTAINER}/docs").json["Documents"]
+            items = list(wire.feed(f"{CONTAINER}/docs"))
             test.check("hostile scripts leave nothing", len(items) == len(attacks.items()), len(items))
         _beside(test, server)
         test.check("the server lives", server.is_running())

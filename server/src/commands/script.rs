@@ -2,17 +2,20 @@
 //! `perihelion script-worker` is the process that executes scripts.
 
 use super::local_server::{self, LocalAnswer, LocalRequest};
+use super::script_names;
 use crate::ambient::SystemAmbient;
 use crate::failure::Failure;
 use crate::settings::{self, Settings};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use engine::AccountKey;
 use model::Ambient;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use script::{Limits, ScriptFault, WorkerProgram, Workers};
+use script::{Clock, Limits, Links, NoDocuments, Quota, Role, ScriptFault, WorkerProgram, Workers};
 use serde_json::{Value as Json, json};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -26,22 +29,9 @@ pub(super) const WORKER: &str = "script-worker";
 /// The executable of this process, also if its file was replaced since it was started.
 const THIS_PROGRAM: &str = if cfg!(target_os = "linux") { "/proc/self/exe" } else { "" };
 
-/// What other JavaScript environments have and scripts do not.
-const ABSENT: [&str; 13] = [
-    "require",
-    "import",
-    "process",
-    "setTimeout",
-    "setInterval",
-    "setImmediate",
-    "fetch",
-    "XMLHttpRequest",
-    "WebSocket",
-    "Worker",
-    "WebAssembly",
-    "SharedArrayBuffer",
-    "Atomics",
-];
+/// A procedure that returns the names of its globals.
+const GLOBALS: &str =
+    "function () { getContext().getResponse().setBody(Object.getOwnPropertyNames(globalThis)); }";
 
 /// The commands without the settings.
 pub(super) fn command() -> Command {
@@ -116,7 +106,8 @@ fn execute(matches: &ArgMatches, environment: impl Fn(&str) -> Option<String>) -
     // Before the procedure is stored, so that an interrupt always finds this command able to delete it.
     let interrupt = {
         let _runtime = runtime.enter();
-        signal(SignalKind::interrupt()).map_err(|error| Failure::Failed(format!("cannot watch signals: {error}")))?
+        signal(SignalKind::interrupt())
+            .map_err(|error| Failure::Failed(format!("cannot watch signals: {error}")))?
     };
     let stored = server.send("POST", &feed, Vec::new(), &json!({ "id": id, "body": source }))?;
     if stored.status != 201 {
@@ -245,37 +236,32 @@ fn check(matches: &ArgMatches) -> Result<(), Failure> {
     let workers = Workers::new(worker_program()?, Limits::for_cores(1));
     let runtime = runtime()?;
     // The future may start processes, which needs the runtime.
-    let checked = runtime.block_on(async { workers.check(&source).await });
+    let (checked, globals) =
+        runtime.block_on(async { (workers.check(&source).await, globals(&workers).await) });
     if let Err(ScriptFault::Syntax(fault)) = &checked {
         return Err(Failure::Failed(format!("{file}:{}:{}: {}", fault.line, fault.column, fault.message)));
     }
     checked.map_err(|fault| Failure::Failed(format!("{file}: {fault}")))?;
-    for (line, name) in absent_names(&source) {
+    let globals = globals.map_err(|cause| Failure::Failed(format!("the globals of scripts: {cause}")))?;
+    for (line, name) in script_names::unknown(&source, &globals) {
         println!("{file}:{line}: warning: scripts have no \"{name}\"");
     }
     println!("{file}: the script can be executed");
     Ok(())
 }
 
-/// The lines that use what scripts do not have. Texts and comments are not told apart from code.
-fn absent_names(source: &str) -> Vec<(usize, &'static str)> {
-    let is_part = |character: char| character.is_alphanumeric() || character == '_' || character == '$';
-    let mut found = Vec::new();
-    for (line, text) in source.lines().enumerate() {
-        let words: Vec<&str> = text.split(|character| !is_part(character)).collect();
-        let names = ABSENT.into_iter().filter(|name| words.contains(name));
-        found.extend(names.map(|name| (line + 1, name)));
-    }
-    found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_scripts_do_not_have_is_named_with_its_line() {
-        let source = "function () {\n  var fs = require('fs');\n  setTimeouts(1);\n  setTimeout(f, 1);\n}";
-        assert_eq!(absent_names(source), [(2, "require"), (4, "setTimeout")]);
-    }
+/// The names that every script has, as a worker process says.
+async fn globals(workers: &Workers) -> Result<HashSet<String>, String> {
+    let call = script::Call {
+        name: "globals".to_owned(),
+        source: GLOBALS.into(),
+        role: Role::Procedure { parameters: Bytes::new() },
+        links: Links::default(),
+        clock: Clock::Fixed { at_ms: 0 },
+        seed: 0,
+        logs: false,
+        quota: Quota::default(),
+    };
+    let finished = workers.run(&call, &mut NoDocuments).await.map_err(|fault| fault.to_string())?;
+    serde_json::from_slice(&finished.body.unwrap_or_default()).map_err(|error| error.to_string())
 }

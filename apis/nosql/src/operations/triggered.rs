@@ -36,7 +36,8 @@ pub(super) async fn perform(
     };
     let transacted = call.engine.transact_prepared(&pass, &options, turn, run).await;
     let (mut ran, receipt) = transacted.map_err(|fault: NosqlFault| write.attempt.refusal(fault, logs))?;
-    if let (Outcome::Created(stored) | Outcome::Replaced(stored), Some(lsn)) = (&mut ran.outcome, receipt.lsn) {
+    if let (Outcome::Created(stored) | Outcome::Replaced(stored), Some(lsn)) = (&mut ran.outcome, receipt.lsn)
+    {
         stored.lsn = lsn;
     }
     let charge = receipt.charge.max(Charge::MINIMUM);

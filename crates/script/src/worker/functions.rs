@@ -58,7 +58,9 @@ pub(super) fn evaluate(
             let allowance = Allowance { time: realm.state.time_left(), ..allowance };
             let clock = realm.state.clock_now();
             let alone = Alone { prelude, allowance, clock, seed: realm.state.random() };
-            alone.call(function, &arguments, &mut results).map_err(|failure| named(failure, &function.name))?;
+            alone
+                .call(function, &arguments, &mut results)
+                .map_err(|failure| named(failure, &function.name))?;
         }
         Ok(results)
     })
@@ -96,7 +98,9 @@ impl Alone {
         arguments: &[Scalar],
         results: &mut Vec<u8>,
     ) -> Result<(), Failure> {
-        let Ok(realm) = Realm::new(self.prelude, Kind::Functions) else { return Err(Failure::MemoryExceeded) };
+        let Ok(realm) = Realm::new(self.prelude, Kind::Functions) else {
+            return Err(Failure::MemoryExceeded);
+        };
         realm.state.start(self.allowance, self.clock, self.seed);
         realm.limit_memory(self.allowance.memory_bytes);
         realm.context.with(|ctx| {

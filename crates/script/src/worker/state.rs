@@ -83,7 +83,9 @@ impl State {
 
     /// How much of the time of the call is left.
     pub(super) fn time_left(&self) -> Duration {
-        self.deadline.get().map_or(Duration::ZERO, |deadline| deadline.saturating_duration_since(Instant::now()))
+        self.deadline
+            .get()
+            .map_or(Duration::ZERO, |deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
     /// Bounds the time of what is done before the call.
@@ -202,7 +204,9 @@ pub(super) fn size_bytes(operation: &Operation) -> usize {
             link(document) + content.len() + text(if_match)
         }
         Operation::Delete { document, if_match } => link(document) + text(if_match),
-        Operation::Patch { document, changes, if_match, .. } => link(document) + changes.len() + text(if_match),
+        Operation::Patch { document, changes, if_match, .. } => {
+            link(document) + changes.len() + text(if_match)
+        }
         Operation::Query { text: query, parameters, page, enable_scan: _ } => {
             query.len() + parameters.len() + text(&page.continuation)
         }

@@ -184,12 +184,18 @@ async fn functions_run_as_they_are_written() {
     for (source, expected) in [
         // Strict code would throw or do something else.
         ("function () { sum = 0; for (i = 0; i < 4; i++) sum += i; return sum; }", json("6")),
-        ("function () { var o = {}; o.toString = function () { return 'own'; }; return String(o); }", json("\"own\"")),
+        (
+            "function () { var o = {}; o.toString = function () { return 'own'; }; return String(o); }",
+            json("\"own\""),
+        ),
         ("function (a) { arguments[0] = 2; return a; }", json("2")),
         ("function () { return 010; }", json("8")),
         ("function () { 'text'.x = 1; return 1; }", json("1")),
         ("function () { { function inner() { return 3; } } return inner(); }", json("3")),
-        ("function () { String.prototype.shout = function () { return this + '!'; }; return 'a'.shout(); }", json("\"a!\"")),
+        (
+            "function () { String.prototype.shout = function () { return this + '!'; }; return 'a'.shout(); }",
+            json("\"a!\""),
+        ),
         ("function () { var e = new Error('x'); e.name = 'Mine'; return String(e); }", json("\"Mine: x\"")),
     ] {
         assert_eq!(one(source, &[Some(Value::Int64(1))]).await.unwrap(), expected, "{source}");

@@ -125,7 +125,10 @@ async fn used_up_memory_is_told_from_errors_of_scripts() {
         ("function () { getContext().abort(null); }", "null"),
     ] {
         let ended = run(&workers, source).await;
-        assert!(matches!(&ended, Err(ScriptFault::Thrown(thrown)) if thrown.text == text), "{source}: {ended:?}");
+        assert!(
+            matches!(&ended, Err(ScriptFault::Thrown(thrown)) if thrown.text == text),
+            "{source}: {ended:?}"
+        );
     }
 }
 

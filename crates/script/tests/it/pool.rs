@@ -71,8 +71,7 @@ async fn slow_scripts_do_not_hold_up_all_others() {
         assert!(quick.is_ok(), "{} slow scripts: {quick:?}", running.len());
         let gate = Gate::default();
         let (pool, mut host) = (workers.clone(), gate.clone());
-        let slow =
-            tokio::spawn(async move { pool.run(&call(ONE_OPERATION, &json!([])), &mut host).await });
+        let slow = tokio::spawn(async move { pool.run(&call(ONE_OPERATION, &json!([])), &mut host).await });
         gate.asked.notified().await;
         running.push((slow, gate));
     }

@@ -102,20 +102,23 @@ async fn a_post_trigger_changes_the_answer() {
     assert_eq!(stored.json().get("shouted"), None, "only the answer is changed");
     // The other headers stay what they were.
     assert_eq!(stored.header("x-ms-item-lsn"), made.header("x-ms-item-lsn"));
-    let minimal = Call::post(DOCS).key(&json!(["k"])).header("prefer", "return=minimal").header(POST, "shout");
+    let minimal =
+        Call::post(DOCS).key(&json!(["k"])).header("prefer", "return=minimal").header(POST, "shout");
     let minimal = client.send(minimal.json(&json!({ "id": "b", "pk": "k" }))).await;
     assert_eq!((minimal.status, minimal.body.is_empty()), (StatusCode::CREATED, true));
     let deleted = Call::delete("/dbs/d/colls/c/docs/a").key(&json!(["k"])).header(POST, "shout");
     define(&client, "gone", "Post", "Delete", "function () { getContext().getResponse().setBody(1); }").await;
     assert_eq!(client.send(deleted).await.status, StatusCode::BAD_REQUEST, "there is no body to read");
-    let deleted = client.send(Call::delete("/dbs/d/colls/c/docs/a").key(&json!(["k"])).header(POST, "gone")).await;
+    let deleted =
+        client.send(Call::delete("/dbs/d/colls/c/docs/a").key(&json!(["k"])).header(POST, "gone")).await;
     assert_eq!((deleted.status, deleted.body.is_empty()), (StatusCode::NO_CONTENT, true));
 }
 
 #[tokio::test]
 async fn the_answer_has_the_version_that_a_post_trigger_has_left() {
     let client = client().await;
-    let twice = "function () { var c = getContext().getCollection(), made = getContext().getResponse().getBody();
+    let twice =
+        "function () { var c = getContext().getCollection(), made = getContext().getResponse().getBody();
         made.twice = true;
         c.replaceDocument(made._self, made, function (err) { if (err) throw err; }); }";
     define(&client, "twice", "Post", "All", twice).await;
@@ -140,7 +143,8 @@ async fn the_answer_has_the_version_that_a_post_trigger_has_left() {
 async fn the_log_of_a_trigger_that_fails_is_returned() {
     let client = client().await;
     define(&client, "say", "Pre", "All", "function () { console.log('first'); }").await;
-    define(&client, "fail", "Post", "All", "function () { console.log('second'); throw new Error('no'); }").await;
+    define(&client, "fail", "Post", "All", "function () { console.log('second'); throw new Error('no'); }")
+        .await;
     let call = Call::post(DOCS).key(&json!(["k"])).header(PRE, "say").header(POST, "fail");
     let call = call.header("x-ms-documentdb-script-enable-logging", "true");
     let refused = client.send(call.json(&json!({ "id": "a", "pk": "k" }))).await;
