@@ -36,21 +36,12 @@ use std::process::ExitCode;
 /// How a call ended in the worker, other than normally.
 #[derive(Debug)]
 enum Over {
-    /// The server gets this answer, with what the script has logged.
-    Failed { failure: Failure, log: String },
+    /// The server gets this answer.
+    Failed(Failure),
     /// The server has stopped the call and expects no answer.
     Stopped,
     /// The server is gone.
     Closed,
-}
-
-impl Over {
-    fn with_log(self, log: String) -> Over {
-        match self {
-            Over::Failed { failure, .. } => Over::Failed { failure, log },
-            Over::Stopped | Over::Closed => self,
-        }
-    }
 }
 
 impl From<Closed> for Over {
@@ -61,7 +52,7 @@ impl From<Closed> for Over {
 
 impl From<Failure> for Over {
     fn from(failure: Failure) -> Over {
-        Over::Failed { failure, log: String::new() }
+        Over::Failed(failure)
     }
 }
 
@@ -108,6 +99,7 @@ fn serve(memory_bytes: u64) -> Result<(), NoRuntime> {
 
 /// Executes one call and answers it.
 fn call(pipe: &mut Pipe, spares: &mut Spares, message: ToWorker) -> Result<Result<(), Closed>, NoRuntime> {
+    let mut log = String::new();
     let answer = match message {
         ToWorker::Run { allowance, call } => {
             limit_processor_time(&allowance);
@@ -115,7 +107,10 @@ fn call(pipe: &mut Pipe, spares: &mut Spares, message: ToWorker) -> Result<Resul
             match procedure::run(&realm, allowance, &call, pipe) {
                 // Sent before the runtime is torn down, for which nobody has to wait.
                 Ok(finished) => Ok(pipe.send(|out| from_worker::put_finished(out, &finished))),
-                Err(over) => Err(over.with_log(realm.state.take_log())),
+                Err(over) => {
+                    log = realm.state.take_log();
+                    Err(over)
+                }
             }
         }
         ToWorker::Evaluate { allowance, batch } => {
@@ -146,7 +141,7 @@ fn call(pipe: &mut Pipe, spares: &mut Spares, message: ToWorker) -> Result<Resul
     };
     Ok(match answer {
         Ok(sent) => sent,
-        Err(Over::Failed { failure, log }) => pipe.send(|out| from_worker::put_failed(out, &failure, &log)),
+        Err(Over::Failed(failure)) => pipe.send(|out| from_worker::put_failed(out, &failure, &log)),
         Err(Over::Stopped) => Ok(()),
         Err(Over::Closed) => Err(Closed),
     })

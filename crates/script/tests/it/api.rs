@@ -169,9 +169,9 @@ async fn a_write_without_a_callback_wants_no_document() {
         c.createDocument(c.getSelfLink(), { id: 'b' }, function () {}); }";
     let mut documents = Documents::default();
     execute(&mut documents, source, &json!([])).await.unwrap();
-    let wanted = documents.operations().into_iter().map(|operation| match operation {
-        Operation::Create { wants_document, .. } => *wants_document,
-        other => panic!("{other:?}"),
+    let wanted = documents.operations().into_iter().map(|operation| {
+        let Operation::Create { wants_document, .. } = operation else { panic!("{operation:?}") };
+        *wants_document
     });
     assert_eq!(wanted.collect::<Vec<_>>(), [false, true]);
 }
