@@ -236,7 +236,7 @@ pub(crate) struct Refusal {
     /// The client's new session token, if a partition refused.
     pub(crate) session: Option<SessionToken>,
     /// What scripts have logged, if the client wants it.
-    pub(crate) log: Option<String>,
+    pub(crate) log: Option<Box<str>>,
 }
 
 impl From<RefusedDocument> for Refusal {

@@ -61,7 +61,7 @@ impl Attempt {
     pub(crate) fn refusal(&self, fault: NosqlFault, logs: bool) -> Refusal {
         let refusal = Refusal::from(fault);
         let spent = Charge::from_hundredths(self.charge.load(Ordering::Relaxed));
-        let log = logs.then(|| self.log.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        let log = logs.then(|| self.log.lock().unwrap_or_else(PoisonError::into_inner).as_str().into());
         Refusal { charge: refusal.charge.max(spent), log, ..refusal }
     }
 }
