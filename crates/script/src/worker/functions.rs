@@ -4,6 +4,7 @@ use super::compile::{self, Strictness};
 use super::natives::Text;
 use super::outcome::{self, check_result};
 use super::realm::{Kind, Prelude, Realm};
+use super::state::State;
 use crate::limits::{FRAME_BYTES_MAX, RESPONSE_BYTES_MAX};
 use crate::wire::Malformed;
 use crate::wire::bytes::Fields;
@@ -66,6 +67,26 @@ pub(super) fn evaluate(
     })
 }
 
+/// Calls the functions of a batch with few calls, each in a runtime of its own, which takes less than to seal one.
+pub(super) fn evaluate_few(
+    prelude: Prelude,
+    allowance: Allowance,
+    batch: &FunctionBatch,
+) -> Result<Vec<u8>, Failure> {
+    let state = State::default();
+    state.start(allowance, batch.clock, batch.seed);
+    let mut fields = Fields::new(Bytes::from(batch.calls.clone()));
+    let mut results = Vec::with_capacity(batch.calls.len());
+    for _ in 0..batch.count {
+        let index = usize::from(fields.u16().map_err(malformed)?);
+        let function = batch.functions.get(index).ok_or(Malformed).map_err(malformed)?;
+        let arguments = arguments(&mut fields).map_err(malformed)?;
+        let alone = Alone::after(&state, prelude, allowance);
+        alone.call(function, &arguments, &mut results).map_err(|failure| named(failure, &function.name))?;
+    }
+    Ok(results)
+}
+
 /// A function for many rows; `None` if it has to be called in runtimes of its own.
 fn sealed<'js>(ctx: &Ctx<'js>, function: &crate::Function) -> Result<Option<Function<'js>>, Failure> {
     let crate::Function { name, source } = function;
@@ -92,6 +113,12 @@ struct Alone {
 }
 
 impl Alone {
+    /// A call that continues the time and the random numbers of a batch.
+    fn after(state: &State, prelude: Prelude, allowance: Allowance) -> Alone {
+        let allowance = Allowance { time: state.time_left(), ..allowance };
+        Alone { prelude, allowance, clock: state.clock_now(), seed: state.random() }
+    }
+
     fn call(
         &self,
         function: &crate::Function,

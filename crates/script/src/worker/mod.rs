@@ -115,16 +115,21 @@ fn call(pipe: &mut Pipe, spares: &mut Spares, message: ToWorker) -> Result<Resul
         }
         ToWorker::Evaluate { allowance, batch } => {
             limit_processor_time(&allowance);
-            let realm = spares.take_sealed(&batch.functions)?;
-            match functions::evaluate(&realm, spares.prelude(), allowance, &batch) {
-                Ok(results) => {
-                    let sent = pipe.send(|out| {
-                        from_worker::put_evaluated(out, batch.count);
-                        out.extend_from_slice(&results);
-                    });
-                    spares.keep_sealed(batch.functions, realm);
-                    Ok(sent)
+            let evaluated = match spares.take_sealed(&batch)? {
+                None => functions::evaluate_few(spares.prelude(), allowance, &batch),
+                Some(realm) => {
+                    let evaluated = functions::evaluate(&realm, spares.prelude(), allowance, &batch);
+                    if evaluated.is_ok() {
+                        spares.keep_sealed(batch.functions, realm);
+                    }
+                    evaluated
                 }
+            };
+            match evaluated {
+                Ok(results) => Ok(pipe.send(|out| {
+                    from_worker::put_evaluated(out, batch.count);
+                    out.extend_from_slice(&results);
+                })),
                 Err(failure) => Err(failure.into()),
             }
         }

@@ -6,13 +6,16 @@
 
 use super::realm::{Kind, Prelude, Realm};
 use super::{NoRuntime, compile};
-use crate::Function;
+use crate::{Function, FunctionBatch};
 use rquickjs::Persistent;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Scripts for which a runtime is kept.
 const SCRIPTS_MAX: usize = 4;
+
+/// Calls of functions for which no runtime is sealed: that takes as long as making this many.
+const FEW_CALLS: u32 = 8;
 
 /// Texts that are compiled ahead; longer ones would hold up the next call.
 const COMPILED_BYTES_MAX: usize = 64 << 10;
@@ -65,11 +68,12 @@ impl Spares {
         self.prelude
     }
 
-    /// A sealed runtime for these functions.
-    pub(super) fn take_sealed(&mut self, functions: &[Function]) -> Result<Realm, NoRuntime> {
+    /// A sealed runtime for the functions of a batch; `None` if it has too few calls to make one for it.
+    pub(super) fn take_sealed(&mut self, batch: &FunctionBatch) -> Result<Option<Realm>, NoRuntime> {
         match self.sealed.take() {
-            Some(sealed) if sealed.functions == functions => Ok(sealed.realm),
-            Some(_) | None => Realm::new(self.prelude, Kind::SealedFunctions),
+            Some(sealed) if sealed.functions == batch.functions => Ok(Some(sealed.realm)),
+            Some(_) | None if (1..=FEW_CALLS).contains(&batch.count) => Ok(None),
+            Some(_) | None => Ok(Some(Realm::new(self.prelude, Kind::SealedFunctions)?)),
         }
     }
 
