@@ -1,4 +1,4 @@
-"""`python -m hostile`: clients that ask for too much, and a bystander whom they must not hold up."""
+"""`python -m hostile`: clients and scripts that ask for too much, and a bystander whom they must not hold up."""
 
 import contextlib
 import os
@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 
-from hostile import attacks, memory
+from hostile import attacks, memory, scripts
 from hostile.attacks import Attack
 from hostile.bystander import Bystander
 from support.server import Server
@@ -138,6 +138,7 @@ def main():
         test = Test(folder)
         try:
             test.run()
+            scripts.attack(test, folder)
             memory.check_counts(test, folder)
             memory.attack_in_little_memory(test, folder, f"perihelion-hostile-{os.getpid()}")
         except Exception as error:

@@ -185,6 +185,12 @@ def ask(port, count, sent, text):
     return _in_threads(port, count, sent, lambda: _request("POST", f"{CONTAINER}/docs", headers, body))
 
 
+def execute(port, count, sent, procedure):
+    """So many clients that execute the same procedure."""
+    headers = {"x-ms-documentdb-partitionkey": '["a"]'}
+    return _in_threads(port, count, sent, lambda: _request("POST", f"{CONTAINER}/sprocs/{procedure}", headers, b"[]"))
+
+
 def read_in_batches(port, count, sent):
     """Batches of large reads."""
     headers = {

@@ -5,14 +5,16 @@ With `--splits` partitions are so small that they split under the load, also whi
 
 import argparse
 import multiprocessing
+import os
 import pathlib
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import time
 
-from kill.clients import DATABASE
+from kill.clients import DATABASE, PROCEDURE, PROCEDURE_BODY
 from kill.journal import read
 from kill.judge import Judge, plain
 from kill.load import CONTAINERS, THROUGHPUT, work
@@ -30,8 +32,21 @@ VERIFY_SECONDS_MAX = 120
 SECOND_KILL_CHANCE = 0.25
 SECOND_KILL_SECONDS = (0.0, 0.15)
 CLIENT_SECONDS_MAX = 120
+# How long a process that executes procedures lives until it is killed.
+WORKER_KILL_SECONDS = (0.01, 0.4)
 # Bytes of documents at which a partition splits, with `--splits`.
 SPLIT_BYTES = 30_000
+
+
+def script_workers(server):
+    """The processes of a server that execute scripts."""
+    found = []
+    for task in pathlib.Path(f"/proc/{server}/task").glob("*/children"):
+        try:
+            found += [int(process) for process in task.read_text().split()]
+        except OSError:
+            pass  # the thread has ended
+    return found
 
 
 class Driver:
@@ -46,6 +61,7 @@ class Driver:
         self.tokens = {}  # (container, range) -> LSN
         self.start_seconds = []
         self.done = self.refused = self.unknown = 0
+        self.killed_workers = 0
         self.server.start()
         self._make_containers()
         self.workers = []
@@ -65,7 +81,7 @@ class Driver:
         self.over.clear()
         for index, worker in enumerate(self.workers):
             worker["pipe"].send((number, self._owned_by(index), self._shared()))
-        time.sleep(self.chance.uniform(*LOAD_SECONDS))
+        self._kill_script_workers(time.monotonic() + self.chance.uniform(*LOAD_SECONDS))
         # Set first: an answer that comes behind it may be the echo of a request that the SDK sent twice.
         self.over.set()
         self.server.kill()
@@ -78,6 +94,17 @@ class Driver:
         violations += self.judge.judge(journals, observed)
         violations += self._check_sessions()
         return violations
+
+    def _kill_script_workers(self, end):
+        """Until then, kills processes that execute procedures: the server runs the procedure again or refuses it."""
+        while (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, self.chance.uniform(*WORKER_KILL_SECONDS)))
+            for process in script_workers(self.server.process.pid):
+                try:
+                    os.kill(process, signal.SIGKILL)
+                    self.killed_workers += 1
+                except ProcessLookupError:
+                    pass  # it has ended by itself
 
     def close(self):
         for worker in self.workers:
@@ -95,6 +122,9 @@ class Driver:
             for name, definition in CONTAINERS.items():
                 headers = {"x-ms-offer-throughput": THROUGHPUT[name]} if name in THROUGHPUT else {}
                 answer = wire.send("POST", f"/dbs/{DATABASE}/colls", {"id": name, **definition}, headers)
+                assert answer.status == 201, answer.body
+                script = {"id": PROCEDURE, "body": PROCEDURE_BODY}
+                answer = wire.send("POST", f"/dbs/{DATABASE}/colls/{name}/sprocs", script)
                 assert answer.status == 201, answer.body
 
     def _owned_by(self, index):
@@ -206,7 +236,7 @@ def main():
     driver.close()
     starts = sorted(driver.start_seconds) or [0.0]
     print(f"{driver.done} writes acknowledged, {driver.refused} refused, {driver.unknown} unknown, "
-          f"in {time.monotonic() - begun:.0f} s; ready after {starts[len(starts) // 2]:.2f} s (median), {starts[-1]:.2f} s (most)")
+          f"{driver.killed_workers} script workers killed, in {time.monotonic() - begun:.0f} s; ready after {starts[len(starts) // 2]:.2f} s (median), {starts[-1]:.2f} s (most)")
     if failed:
         print(f"journals and data are kept in {folder}; repeat with --seed {seed}")
     elif not arguments.keep:

@@ -62,8 +62,8 @@ class Worker:
         """Writes until the first unknown outcome, which is the server's end; answers the counts."""
         while not over.is_set():
             changes, operation = self.chance.choices(
-                [self.create, self.upsert, self.replace, self.patch, self.delete, self.batch, self.bad_batch, self.clash, self.share],
-                [20, 10, 12, 10, 8, 14, 3, 8, 15])[0]()
+                [self.create, self.upsert, self.replace, self.patch, self.delete, self.batch, self.bad_batch, self.procedure, self.bad_procedure, self.clash, self.share],
+                [20, 10, 12, 10, 8, 10, 3, 10, 3, 8, 15])[0]()
             if operation is None:
                 continue
             try:
@@ -200,3 +200,13 @@ class Worker:
         changes, operation = self.batch()
         operation["steps"] = operation["steps"][:-1] + [{"operationType": "Delete", "id": "nobody"}]
         return changes[:-1], operation
+
+    def procedure(self):
+        """The steps of a batch in a stored procedure, one after the other."""
+        changes, operation = self.batch()
+        return changes, {**operation, "kind": "procedure", "fails": False}
+
+    def bad_procedure(self):
+        """The same with an error after the last step: none of it may be seen."""
+        changes, operation = self.procedure()
+        return changes, {**operation, "fails": True}

@@ -17,6 +17,7 @@ def driver(tmp_path):
 def test_a_server_that_keeps_its_word_passes(driver):
     assert [driver.round(number) for number in (1, 2)] == [[], []]
     assert driver.done > 0 and len(driver.judge.state) > 0
+    assert driver.killed_workers > 0
 
 
 def test_a_disk_that_forgets_is_found(driver, tmp_path):

@@ -8,7 +8,7 @@ use crate::jobs::Jobs;
 use crate::join::join_all;
 use crate::metrics::EngineMetrics;
 use crate::request_memory::{MemoryKind, RequestMemory, RequestMemoryOptions};
-use crate::scripts::ScriptOptions;
+use crate::scripts::{ScriptOptions, ScriptOrder};
 use crate::slot::{CLOSING_MAX, Slots};
 use crate::split::SplitRequests;
 use eval::QueryMemory;
@@ -195,6 +195,7 @@ pub struct Engine {
     pub(crate) split_requests: SplitRequests,
     pub(crate) isolation: Isolation,
     pub(crate) workers: Option<Workers>,
+    pub(crate) script_order: ScriptOrder,
     /// Whether a partition was ever paused; otherwise queries need not look.
     pub(crate) has_pauses: AtomicBool,
 }
@@ -227,6 +228,7 @@ impl Engine {
         let engine = Arc::new(Engine {
             isolation: Isolation::new(&options, Arc::clone(&ambient)),
             workers: options.scripts.as_ref().map(ScriptOptions::workers),
+            script_order: ScriptOrder::default(),
             store,
             slots: Slots::new(environment, Handle::current()),
             index_memory,

@@ -72,7 +72,7 @@ pub use resource_query::ResourceQuery;
 pub use router::RefusedStep;
 /// Scripts as worker processes execute them: calls, the operations that they ask for, and faults.
 pub use script;
-pub use scripts::{ScriptOptions, ScriptRefusal};
+pub use scripts::{ScriptOptions, ScriptPlace, ScriptRefusal};
 pub use split::{Children, PartitionState, PartitionStatus, SplitAt};
 pub use transaction::{LockWhen, Transaction, TransactionOptions, TransactionReceipt};
 pub use verify::{StoredContainer, Verification, VerifiedContainer, stored_containers, verify};

@@ -160,10 +160,29 @@ impl Engine {
         E: From<Fault>,
         F: Future<Output = (Transaction, Result<T, E>)>,
     {
+        let ready = || std::future::ready(Ok(()));
+        self.transact_prepared(pass, options, ready, |transaction, ()| run(transaction)).await
+    }
+
+    /// The same with something that a run needs. It is obtained before each run begins, since a state that waits is
+    /// outdated when it is used, and a lock would make others wait; `run` owns it, so it is not held during the commit.
+    pub async fn transact_prepared<P, T, E, G, F>(
+        self: &Arc<Engine>,
+        pass: &TransactionPass<'_>,
+        options: &TransactionOptions,
+        mut prepare: impl FnMut() -> G,
+        mut run: impl FnMut(Transaction, P) -> F,
+    ) -> Result<(T, TransactionReceipt), E>
+    where
+        E: From<Fault>,
+        G: Future<Output = Result<P, E>>,
+        F: Future<Output = (Transaction, Result<T, E>)>,
+    {
         for count in 0..RUNS_UNLOCKED_MAX + RUNS_LOCKED_MAX {
             let is_locked = options.lock == LockWhen::Begin || count >= RUNS_UNLOCKED_MAX;
+            let prepared = prepare().await?;
             let transaction = self.begin_with(pass, options, is_locked).await?;
-            match run(transaction).await {
+            match run(transaction, prepared).await {
                 (transaction, Err(_)) if transaction.is_stale => {}
                 (_, Err(failure)) => return Err(failure),
                 (transaction, Ok(result)) => match transaction.commit().await {
@@ -241,6 +260,11 @@ impl Transaction {
     /// Whether half of what a transaction may write is written.
     pub fn is_half_full(&self) -> bool {
         self.draft.is_half_full()
+    }
+
+    /// Lets [`Engine::transact`] run this transaction again, though it has failed, since the reason is gone.
+    pub fn run_again(&mut self) {
+        self.is_stale = true;
     }
 
     /// How much of its time is left.

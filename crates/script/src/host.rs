@@ -16,6 +16,11 @@ pub trait Host: Send {
         &mut self,
         operations: Vec<Operation>,
     ) -> impl Future<Output = Result<Replies, Self::Fault>> + Send;
+
+    /// Gets what a script has logged that did not end normally. A script that was killed has no log.
+    fn failed(&mut self, log: String) {
+        drop(log);
+    }
 }
 
 /// A host without documents: every operation ends the script.

@@ -9,7 +9,8 @@ pub struct Limits {
     pub time: Duration,
     /// Memory of the JavaScript heap of a call.
     pub memory_bytes: u64,
-    /// Workers that execute scripts at the same time.
+    /// Workers that execute scripts at the same time. Calls that have waited for [`EXTRA_AFTER`] may start
+    /// [`EXTRA_TURNS`] more.
     pub busy_max: usize,
     /// Calls that wait for a worker; more are refused.
     pub waiting_max: usize,
@@ -29,6 +30,11 @@ pub const WAITING_MAX_DEFAULT: usize = 1024;
 pub const WAIT_MAX_DEFAULT: Duration = Duration::from_secs(10);
 /// Default of [`Limits::idle`].
 pub const IDLE_DEFAULT: Duration = Duration::from_secs(60);
+
+/// How long a call waits before it may run beyond [`Limits::busy_max`].
+pub const EXTRA_AFTER: Duration = Duration::from_millis(100);
+/// Calls that may run beyond [`Limits::busy_max`].
+pub const EXTRA_TURNS: usize = 3;
 
 /// How long after its budget a script that did not stop is killed.
 pub const KILL_GRACE: Duration = Duration::from_millis(100);

@@ -13,6 +13,8 @@ pub enum Operation {
         document: Bytes,
         /// Whether the document is indexed.
         index_action: IndexAction,
+        /// Whether the script reads the stored document; otherwise the host does not return it.
+        wants_document: bool,
     },
     /// Stores a document, in place of one with the same id if there is one.
     Upsert {
@@ -22,6 +24,8 @@ pub enum Operation {
         index_action: IndexAction,
         /// The ETag that the stored document must have.
         if_match: Option<String>,
+        /// Whether the script reads the stored document; otherwise the host does not return it.
+        wants_document: bool,
     },
     /// Reads one document.
     Read {
@@ -40,6 +44,8 @@ pub enum Operation {
         index_action: IndexAction,
         /// The ETag that the stored document must have.
         if_match: Option<String>,
+        /// Whether the script reads the stored document; otherwise the host does not return it.
+        wants_document: bool,
     },
     /// Deletes one document.
     Delete {
@@ -56,6 +62,8 @@ pub enum Operation {
         changes: Bytes,
         /// The ETag that the stored document must have.
         if_match: Option<String>,
+        /// Whether the script reads the stored document; otherwise the host does not return it.
+        wants_document: bool,
     },
     /// Reads one page of a query.
     Query {

@@ -6,6 +6,7 @@ mod local_server;
 mod partitions;
 mod repair;
 mod script;
+mod script_names;
 mod start;
 mod verify;
 

@@ -2,20 +2,26 @@
 //! `perihelion script-worker` is the process that executes scripts.
 
 use super::local_server::{self, LocalAnswer, LocalRequest};
+use super::script_names;
 use crate::ambient::SystemAmbient;
 use crate::failure::Failure;
 use crate::settings::{self, Settings};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
 use clap::{Arg, ArgMatches, Command, value_parser};
 use engine::AccountKey;
 use model::Ambient;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use script::{Limits, ScriptFault, WorkerProgram, Workers};
+use script::{Clock, Limits, Links, NoDocuments, Quota, Role, ScriptFault, WorkerProgram, Workers};
 use serde_json::{Value as Json, json};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Instant;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The command of a worker process.
 pub(super) const WORKER: &str = "script-worker";
@@ -23,22 +29,9 @@ pub(super) const WORKER: &str = "script-worker";
 /// The executable of this process, also if its file was replaced since it was started.
 const THIS_PROGRAM: &str = if cfg!(target_os = "linux") { "/proc/self/exe" } else { "" };
 
-/// What other JavaScript environments have and scripts do not.
-const ABSENT: [&str; 13] = [
-    "require",
-    "import",
-    "process",
-    "setTimeout",
-    "setInterval",
-    "setImmediate",
-    "fetch",
-    "XMLHttpRequest",
-    "WebSocket",
-    "Worker",
-    "WebAssembly",
-    "SharedArrayBuffer",
-    "Atomics",
-];
+/// A procedure that returns the names of its globals.
+const GLOBALS: &str =
+    "function () { getContext().getResponse().setBody(Object.getOwnPropertyNames(globalThis)); }";
 
 /// The commands without the settings.
 pub(super) fn command() -> Command {
@@ -108,7 +101,14 @@ fn execute(matches: &ArgMatches, environment: impl Fn(&str) -> Option<String>) -
     SystemAmbient::new().fill_random(&mut random);
     let id = format!("perihelion-script-run-{:016x}", u64::from_le_bytes(random));
     let feed = format!("dbs/{}/colls/{}/sprocs", text_of(matches, "database"), text_of(matches, "container"));
-    let server = SignedServer::of(&settings)?;
+    let server = Arc::new(SignedServer::of(settings)?);
+    let runtime = runtime()?;
+    // Before the procedure is stored, so that an interrupt always finds this command able to delete it.
+    let interrupt = {
+        let _runtime = runtime.enter();
+        signal(SignalKind::interrupt())
+            .map_err(|error| Failure::Failed(format!("cannot watch signals: {error}")))?
+    };
     let stored = server.send("POST", &feed, Vec::new(), &json!({ "id": id, "body": source }))?;
     if stored.status != 201 {
         return Err(stored.refusal());
@@ -119,7 +119,11 @@ fn execute(matches: &ArgMatches, environment: impl Fn(&str) -> Option<String>) -
         ("x-ms-documentdb-script-enable-logging", "true".to_owned()),
     ];
     let begun = Instant::now();
-    let answer = server.send("POST", &one, headers, &parameters);
+    let sent = {
+        let (server, one) = (Arc::clone(&server), one.clone());
+        move || server.send("POST", &one, headers, &parameters)
+    };
+    let answer = runtime.block_on(unless_interrupted(interrupt, sent));
     let took = begun.elapsed();
     let deleted = server.send("DELETE", &one, Vec::new(), &Json::Null);
     let answer = answer?;
@@ -129,6 +133,28 @@ fn execute(matches: &ArgMatches, environment: impl Fn(&str) -> Option<String>) -
         (200, _) => Err(Failure::Failed(format!("the procedure \"{id}\" could not be deleted again"))),
         _ => Err(answer.refusal()),
     }
+}
+
+/// The answer to a request, unless the user interrupts the command before it arrives. The server goes on with the
+/// request: its procedure takes its time at most.
+async fn unless_interrupted(
+    mut interrupt: Signal,
+    send: impl FnOnce() -> Result<LocalAnswer, Failure> + Send + 'static,
+) -> Result<LocalAnswer, Failure> {
+    let (answered, answer) = tokio::sync::oneshot::channel();
+    // Not a task of the runtime, which would wait for it. Nobody may wait for the answer any more.
+    std::thread::spawn(move || drop(answered.send(send())));
+    tokio::select! {
+        answer = answer => answer.unwrap_or_else(|_| Err(Failure::Failed("the request was not sent".to_owned()))),
+        _ = interrupt.recv() => {
+            Err(Failure::Failed("interrupted: the procedure may still end and change documents".to_owned()))
+        }
+    }
+}
+
+fn runtime() -> Result<Runtime, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))
 }
 
 #[allow(clippy::print_stdout)] // what the command is for
@@ -147,14 +173,14 @@ fn show(answer: &LocalAnswer, milliseconds: f64) {
 }
 
 /// The server on this machine, and the key that signs requests to it.
-struct SignedServer<'a> {
-    settings: &'a Settings,
+struct SignedServer {
+    settings: Settings,
     key: AccountKey,
 }
 
-impl SignedServer<'_> {
-    fn of(settings: &Settings) -> Result<SignedServer<'_>, Failure> {
-        let key = local_server::key(settings)?;
+impl SignedServer {
+    fn of(settings: Settings) -> Result<SignedServer, Failure> {
+        let key = local_server::key(&settings)?;
         let bytes = BASE64_STANDARD.decode(key.trim());
         let bytes = bytes.map_err(|_| Failure::Failed("the key of the server is not base64".to_owned()))?;
         Ok(SignedServer { settings, key: AccountKey::new(&bytes) })
@@ -173,7 +199,7 @@ impl SignedServer<'_> {
         let path = format!("/{}", segments.collect::<Vec<_>>().join("/"));
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let request = LocalRequest { verb, path: &path, headers, body: body.as_bytes() };
-        local_server::send(self.settings, &request)
+        local_server::send(&self.settings, &request)
     }
 }
 
@@ -208,40 +234,34 @@ pub(super) fn worker_program() -> Result<WorkerProgram, Failure> {
 fn check(matches: &ArgMatches) -> Result<(), Failure> {
     let (source, file) = (read_script(matches)?, text_of(matches, "file"));
     let workers = Workers::new(worker_program()?, Limits::for_cores(1));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))?;
+    let runtime = runtime()?;
     // The future may start processes, which needs the runtime.
-    let checked = runtime.block_on(async { workers.check(&source).await });
+    let (checked, globals) =
+        runtime.block_on(async { (workers.check(&source).await, globals(&workers).await) });
     if let Err(ScriptFault::Syntax(fault)) = &checked {
         return Err(Failure::Failed(format!("{file}:{}:{}: {}", fault.line, fault.column, fault.message)));
     }
     checked.map_err(|fault| Failure::Failed(format!("{file}: {fault}")))?;
-    for (line, name) in absent_names(&source) {
+    let globals = globals.map_err(|cause| Failure::Failed(format!("the globals of scripts: {cause}")))?;
+    for (line, name) in script_names::unknown(&source, &globals) {
         println!("{file}:{line}: warning: scripts have no \"{name}\"");
     }
     println!("{file}: the script can be executed");
     Ok(())
 }
 
-/// The lines that use what scripts do not have. Texts and comments are not told apart from code.
-fn absent_names(source: &str) -> Vec<(usize, &'static str)> {
-    let is_part = |character: char| character.is_alphanumeric() || character == '_' || character == '$';
-    let mut found = Vec::new();
-    for (line, text) in source.lines().enumerate() {
-        let words: Vec<&str> = text.split(|character| !is_part(character)).collect();
-        let names = ABSENT.into_iter().filter(|name| words.contains(name));
-        found.extend(names.map(|name| (line + 1, name)));
-    }
-    found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_scripts_do_not_have_is_named_with_its_line() {
-        let source = "function () {\n  var fs = require('fs');\n  setTimeouts(1);\n  setTimeout(f, 1);\n}";
-        assert_eq!(absent_names(source), [(2, "require"), (4, "setTimeout")]);
-    }
+/// The names that every script has, as a worker process says.
+async fn globals(workers: &Workers) -> Result<HashSet<String>, String> {
+    let call = script::Call {
+        name: "globals".to_owned(),
+        source: GLOBALS.into(),
+        role: Role::Procedure { parameters: Bytes::new() },
+        links: Links::default(),
+        clock: Clock::Fixed { at_ms: 0 },
+        seed: 0,
+        logs: false,
+        quota: Quota::default(),
+    };
+    let finished = workers.run(&call, &mut NoDocuments).await.map_err(|fault| fault.to_string())?;
+    serde_json::from_slice(&finished.body.unwrap_or_default()).map_err(|error| error.to_string())
 }

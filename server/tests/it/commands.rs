@@ -25,6 +25,15 @@ fn scripts_are_checked_by_a_worker_process() {
     std::fs::write(&file, "function (a) {\n  return a + 1;\n}").unwrap();
     let checked = run(&["script", "check", path]);
     assert!(checked.status.success(), "{checked:?}");
+    let text =
+        "function (a) {\n  var s = 'require';\n  process.exit(setTimeouts + s);\n  return new Map(__.x);\n}";
+    std::fs::write(&file, text).unwrap();
+    let checked = run(&["script", "check", path]);
+    let text = String::from_utf8(checked.stdout).unwrap();
+    let warnings: Vec<&str> = text.lines().filter(|line| line.contains("warning")).collect();
+    assert_eq!(warnings.len(), 2, "{text}");
+    assert!(warnings[0].contains(":3:") && warnings[0].contains("\"process\""), "{text}");
+    assert!(warnings[1].contains("\"setTimeouts\""), "{text}");
     std::fs::write(&file, "function (a) {\n  return a +;\n}").unwrap();
     let checked = run(&["script", "check", path]);
     assert_eq!(checked.status.code(), Some(1));

@@ -68,6 +68,9 @@ impl From<ScriptRefusal> for NosqlFault {
         match refusal {
             ScriptRefusal::Script(fault) => NosqlFault::Script(Box::new(fault)),
             ScriptRefusal::Fault(fault) => NosqlFault::Core(fault),
+            ScriptRefusal::WorkerLost { cause } => {
+                StorageFault::Unavailable { cause: format!("the script worker ended: {cause}") }.into()
+            }
             ScriptRefusal::NotExecuted => {
                 let feature = "the execution of scripts, which the operator has switched off,".to_owned();
                 NosqlFault::Wire(WireFault::NotSupported { feature })
@@ -242,6 +245,8 @@ pub(crate) struct Refusal {
     pub(crate) charge: Charge,
     /// The client's new session token, if a partition refused.
     pub(crate) session: Option<SessionToken>,
+    /// What scripts have logged, if the client wants it.
+    pub(crate) log: Option<Box<str>>,
 }
 
 impl From<RefusedDocument> for Refusal {
@@ -270,6 +275,6 @@ impl<F: Into<NosqlFault>> From<F> for Refusal {
     fn from(fault: F) -> Refusal {
         let fault = fault.into();
         let charge = fault.charge();
-        Refusal { fault, charge, session: None }
+        Refusal { fault, charge, session: None, log: None }
     }
 }

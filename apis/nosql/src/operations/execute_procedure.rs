@@ -4,7 +4,7 @@ use super::Call;
 use super::document::required_key;
 use crate::faults::{NosqlFault, Refusal, WireFault};
 use crate::route::ScriptPath;
-use crate::scripts::{self, ScriptHost, SpentCharge, refuse_triggers};
+use crate::scripts::{self, Attempt, ScriptHost, refuse_triggers};
 use crate::wire::reply::Reply;
 use crate::wire::{headers, names};
 use bytes::Bytes;
@@ -26,20 +26,22 @@ pub(super) async fn perform(call: &Call<'_>, path: ScriptPath<'_>) -> Result<Rep
     let logs = headers::flag(call.headers(), &names::ENABLE_SCRIPT_LOGGING)?;
     let options = scripts::transaction_options(call, 1, headers::session(call.headers())?);
     let pass = pass.transaction(key)?;
-    let turn = &call.engine.script_turn().await.map_err(NosqlFault::from)?;
-    let spent = &SpentCharge::default();
-    let run = |mut transaction: Transaction| {
+    let _place = call.engine.script_place(&pass).await;
+    let attempt = &Attempt::default();
+    let turn = async || call.engine.script_turn().await.map_err(NosqlFault::from);
+    let run = |mut transaction: Transaction, turn| {
         let role = Role::Procedure { parameters: parameters.clone() };
         let script = scripts::script_call(call, &container, &procedure, role, logs);
         async move {
             let mut host = ScriptHost::new(&mut transaction, call.texts);
-            let run = call.engine.run_script(turn, &script, &mut host).await;
-            spent.set(transaction.charge());
-            (transaction, run.map_err(NosqlFault::from))
+            let run = call.engine.run_script(&turn, &script, &mut host).await;
+            let log = host.into_log();
+            let run = attempt.record(&mut transaction, log, run);
+            (transaction, run)
         }
     };
-    let transacted = call.engine.transact(&pass, &options, run).await;
-    let (finished, receipt) = transacted.map_err(|fault| spent.refusal(fault))?;
+    let transacted = call.engine.transact_prepared(&pass, &options, turn, run).await;
+    let (finished, receipt) = transacted.map_err(|fault: NosqlFault| attempt.refusal(fault, logs))?;
     let charge = receipt.charge.max(Charge::MINIMUM);
     let mut reply = match finished.body {
         Some(body) => Reply::json(StatusCode::OK, charge, body.to_vec()),

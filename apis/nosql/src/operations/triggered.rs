@@ -3,14 +3,14 @@
 use super::Call;
 use super::document::{item, written};
 use crate::faults::{NosqlFault, Refusal};
-use crate::scripts::{self, ScriptHost, SpentCharge, Triggers, document_json};
+use crate::scripts::{self, Attempt, ScriptHost, Triggers, document_json};
 use crate::wire::reply::Reply;
 use crate::wire::{headers, names};
 use bytes::Bytes;
-use engine::script::{Role, ScriptTurn};
-use engine::{Container, DocumentReceipt, Script, ScriptRefusal, Transaction, WritePass};
-use model::Charge;
-use plan::{DocumentOperation, Item, Mutation, Outcome};
+use engine::script::{Finished, Role, ScriptTurn};
+use engine::{Container, DocumentReceipt, Script, StepReceipt, Transaction, WritePass};
+use model::{Charge, Fault, MissingFault};
+use plan::{Condition, DocumentOperation, Item, Mutation, Outcome, Target};
 
 /// Performs a write and its triggers.
 pub(super) async fn perform(
@@ -22,29 +22,43 @@ pub(super) async fn perform(
     let logs = headers::flag(call.headers(), &names::ENABLE_SCRIPT_LOGGING)?;
     let (pass, operation) = pass.transaction();
     let options = scripts::transaction_options(call, triggers.count(), Vec::new());
-    let turn = call.engine.script_turn().await.map_err(NosqlFault::from)?;
-    let write = TriggeredWrite { call, container, triggers, logs, turn };
-    let (write, spent) = (&write, &SpentCharge::default());
-    let run = |mut transaction: Transaction| {
+    let _place = call.engine.script_place(&pass).await;
+    let attempt = Attempt::default();
+    let write = &TriggeredWrite { call, container, triggers, logs, attempt };
+    let turn = async || call.engine.script_turn().await.map_err(NosqlFault::from);
+    let run = |mut transaction: Transaction, turn| {
         let operation = operation.clone();
         async move {
-            let run = write.run(&mut transaction, operation).await;
-            spent.set(transaction.charge());
+            let run = write.run(&mut transaction, &turn, operation).await;
+            write.attempt.record_charge(transaction.charge());
             (transaction, run)
         }
     };
-    let transacted = call.engine.transact(&pass, &options, run).await;
-    let ((mut outcome, log), receipt) = transacted.map_err(|fault: NosqlFault| spent.refusal(fault))?;
-    if let (Outcome::Created(stored) | Outcome::Replaced(stored), Some(lsn)) = (&mut outcome, receipt.lsn) {
+    let transacted = call.engine.transact_prepared(&pass, &options, turn, run).await;
+    let (mut ran, receipt) = transacted.map_err(|fault: NosqlFault| write.attempt.refusal(fault, logs))?;
+    if let (Outcome::Created(stored) | Outcome::Replaced(stored), Some(lsn)) = (&mut ran.outcome, receipt.lsn)
+    {
         stored.lsn = lsn;
     }
     let charge = receipt.charge.max(Charge::MINIMUM);
-    let receipt = DocumentReceipt { outcome, session: receipt.session, charge };
+    let has_body = !matches!(ran.outcome, Outcome::Deleted) && !headers::prefers_minimal(call.headers())?;
+    let receipt = DocumentReceipt { outcome: ran.outcome, session: receipt.session, charge };
     let mut reply = written(call, container, receipt)?;
+    if let Some(body) = ran.body.filter(|_| has_body) {
+        reply.replace_body(&body);
+    }
     if logs {
-        scripts::add_log(&mut reply, &log);
+        scripts::add_log(&mut reply, &ran.log);
     }
     Ok(reply)
+}
+
+/// A write with its triggers that ended normally.
+struct Ran {
+    outcome: Outcome,
+    /// The body of the answer, if the trigger after the write has set one.
+    body: Option<Bytes>,
+    log: String,
 }
 
 struct TriggeredWrite<'a> {
@@ -52,52 +66,75 @@ struct TriggeredWrite<'a> {
     container: &'a Container,
     triggers: Triggers,
     logs: bool,
-    turn: ScriptTurn<'a>,
+    attempt: Attempt,
 }
 
 impl TriggeredWrite<'_> {
-    /// The outcome of the write, and the log of the triggers.
     async fn run(
         &self,
         transaction: &mut Transaction,
+        turn: &ScriptTurn<'_>,
         operation: DocumentOperation,
-    ) -> Result<(Outcome, String), NosqlFault> {
+    ) -> Result<Ran, NosqlFault> {
         let Triggers { write, before, after } = &self.triggers;
         let (mut operation, mut log) = (operation, String::new());
         if let Some(script) = before {
             let document = requested(&operation);
             let role = Role::PreTrigger { operation: *write, document };
-            let finished = self.run_script(transaction, script, role).await?;
-            log.push_str(&finished.log);
+            let (finished, _) = self.run_script(transaction, turn, script, role, &mut log).await?;
             if let Some(document) = finished.document {
                 operation = with_item(operation, item(&document)?);
             }
         }
         let request = if after.is_some() { requested(&operation) } else { Bytes::new() };
-        let outcome = transaction.execute(operation).await?.outcome;
-        if let Some(script) = after {
-            let document = match &outcome {
-                Outcome::Created(stored) | Outcome::Replaced(stored) | Outcome::Read(stored) => {
-                    document_json(self.container, stored)
-                }
-                Outcome::Deleted | Outcome::NotModified(_) | Outcome::Nothing => Bytes::new(),
-            };
-            let role = Role::PostTrigger { operation: *write, request, document };
-            log.push_str(&self.run_script(transaction, script, role).await?.log);
+        let mut outcome = transaction.execute(operation).await?.outcome;
+        let Some(script) = after else { return Ok(Ran { outcome, body: None, log }) };
+        let document = match &outcome {
+            Outcome::Created(stored) | Outcome::Replaced(stored) | Outcome::Read(stored) => {
+                document_json(self.container, stored)
+            }
+            Outcome::Deleted | Outcome::NotModified(_) | Outcome::Nothing => Bytes::new(),
+        };
+        let role = Role::PostTrigger { operation: *write, request, document };
+        let (finished, has_written) = self.run_script(transaction, turn, script, role, &mut log).await?;
+        if has_written {
+            refresh(transaction, &mut outcome).await?;
         }
-        Ok((outcome, log))
+        Ok(Ran { outcome, body: finished.body, log })
     }
 
+    /// Runs a trigger and appends its log; returns also whether it has changed documents.
     async fn run_script(
         &self,
         transaction: &mut Transaction,
+        turn: &ScriptTurn<'_>,
         script: &Script,
         role: Role,
-    ) -> Result<engine::script::Finished, ScriptRefusal> {
+        log: &mut String,
+    ) -> Result<(Finished, bool), NosqlFault> {
         let script = scripts::script_call(self.call, self.container, script, role, self.logs);
-        let host = &mut ScriptHost::new(transaction, self.call.texts);
-        self.call.engine.run_script(&self.turn, &script, host).await
+        let mut host = ScriptHost::new(transaction, self.call.texts);
+        let run = self.call.engine.run_script(turn, &script, &mut host).await;
+        let has_written = host.has_written();
+        let failed_log = host.into_log();
+        let finished = self.attempt.record(transaction, format!("{log}{failed_log}"), run)?;
+        log.push_str(&finished.log);
+        Ok((finished, has_written))
     }
+}
+
+/// The written document as the trigger after the write has left it: the answer must not show an ETag that no longer
+/// exists. One that the trigger has deleted is answered as it was written.
+async fn refresh(transaction: &mut Transaction, outcome: &mut Outcome) -> Result<(), NosqlFault> {
+    let (Outcome::Created(stored) | Outcome::Replaced(stored)) = outcome else { return Ok(()) };
+    let target = Target::Number(stored.number);
+    let read = DocumentOperation::Read { target, condition: Condition::None };
+    match transaction.execute(read).await {
+        Ok(StepReceipt { outcome: Outcome::Read(current), .. }) => *stored = current,
+        Ok(_) | Err(Fault::Missing(MissingFault::Resource)) => {}
+        Err(fault) => return Err(fault.into()),
+    }
+    Ok(())
 }
 
 /// The document of the request, as JSON; empty if it has none.

@@ -18,20 +18,48 @@ const PAGE_ITEMS_DEFAULT: usize = 100;
 /// Most results of a page.
 const PAGE_ITEMS_MAX: usize = 1_000;
 
+/// Operations after which others get the processor. Few of them take less time than a yield.
+const OPERATIONS_PER_YIELD: usize = 16;
+
 /// Executes the operations of a script in a transaction.
 pub(crate) struct ScriptHost<'t> {
     transaction: &'t mut Transaction,
     container: Arc<Container>,
     texts: Arc<TextCache>,
+    /// Whether the script has changed documents.
+    has_written: bool,
+    /// What a script that has failed has logged.
+    log: String,
 }
 
 impl<'t> ScriptHost<'t> {
     pub(crate) fn new(transaction: &'t mut Transaction, texts: &Arc<TextCache>) -> ScriptHost<'t> {
         let container = Arc::clone(transaction.container());
-        ScriptHost { transaction, container, texts: Arc::clone(texts) }
+        let texts = Arc::clone(texts);
+        ScriptHost { transaction, container, texts, has_written: false, log: String::new() }
+    }
+
+    /// Whether the script has changed documents.
+    pub(crate) fn has_written(&self) -> bool {
+        self.has_written
+    }
+
+    /// The log of a script that has failed.
+    pub(crate) fn into_log(self) -> String {
+        self.log
     }
 
     async fn perform(&mut self, operation: Operation) -> Result<script::Outcome, NosqlFault> {
+        let wants_document = match operation {
+            Operation::Create { wants_document, .. }
+            | Operation::Upsert { wants_document, .. }
+            | Operation::Replace { wants_document, .. }
+            | Operation::Patch { wants_document, .. } => wants_document,
+            Operation::Read { .. }
+            | Operation::Delete { .. }
+            | Operation::Query { .. }
+            | Operation::ReadAll { .. } => true,
+        };
         let step = match operation {
             Operation::Create { document, .. } => {
                 DocumentOperation::Write(Mutation::Create { item: item(&document)? })
@@ -54,7 +82,7 @@ impl<'t> ScriptHost<'t> {
                 let (target, condition) = (self.target(document)?, required(if_match));
                 DocumentOperation::Write(Mutation::Delete { target, condition })
             }
-            Operation::Patch { document, changes, if_match } => {
+            Operation::Patch { document, changes, if_match, .. } => {
                 let (target, condition) = (self.target(document)?, required(if_match));
                 let Patch { operations, filter } = patch(&self.container, &changes)?;
                 DocumentOperation::Write(Mutation::Patch { target, operations, condition, filter })
@@ -64,8 +92,11 @@ impl<'t> ScriptHost<'t> {
             }
             Operation::ReadAll { page } => return self.read_all(page).await,
         };
+        let is_write = matches!(step, DocumentOperation::Write(_));
         let receipt = self.transaction.execute(step).await?;
+        self.has_written |= is_write;
         Ok(match receipt.outcome {
+            _ if !wants_document => script::Outcome::default(),
             Outcome::Created(stored) | Outcome::Replaced(stored) | Outcome::Read(stored) => {
                 script::Outcome { body: Some(self.written(&stored)), ..Default::default() }
             }
@@ -143,7 +174,7 @@ impl Host for ScriptHost<'_> {
     async fn operate(&mut self, operations: Vec<Operation>) -> Result<Replies, Fault> {
         let mut replies = Vec::with_capacity(operations.len());
         let mut replies_bytes = 0;
-        for operation in operations {
+        for (index, operation) in operations.into_iter().enumerate() {
             let reply = match self.perform(operation).await {
                 Ok(outcome) => Reply::Done(outcome),
                 Err(fault) => Reply::Refused(refusal(fault)?),
@@ -154,10 +185,16 @@ impl Host for ScriptHost<'_> {
                 break;
             }
             // Operations on cached documents never wait; without this the time of the script could not end them.
-            tokio::task::yield_now().await;
+            if index % OPERATIONS_PER_YIELD == OPERATIONS_PER_YIELD - 1 {
+                tokio::task::yield_now().await;
+            }
         }
         // What is queued already still fits.
         Ok(Replies { replies, is_budget_low: self.transaction.is_half_full() })
+    }
+
+    fn failed(&mut self, log: String) {
+        self.log = log;
     }
 }
 

@@ -15,9 +15,10 @@ use crate::wire::links::{self, ContainerLinks};
 use crate::wire::reply::Reply;
 use crate::wire::{names, percent};
 use engine::script::{self, Links, Quota, Role};
-use engine::{Container, LockWhen, Script, TransactionOptions};
+use engine::{Container, LockWhen, Script, ScriptRefusal, Transaction, TransactionOptions};
 use model::{Charge, ScriptDefinition, SessionToken};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Time of a transaction beyond that of its scripts, for beginning and committing it.
@@ -26,20 +27,42 @@ const TRANSACTION_TIME_EXTRA: Duration = Duration::from_secs(5);
 /// Most bytes of a log in an answer, encoded: clients limit their headers.
 const LOG_BYTES_MAX: usize = 4 * 1024;
 
-/// The charge of a transaction that may fail: the answer to a refused request has it too.
+/// What the runs of a transaction leave behind even if it fails: its answer has the charge and the log too.
 #[derive(Debug, Default)]
-pub(crate) struct SpentCharge(AtomicU64);
+pub(crate) struct Attempt {
+    charge: AtomicU64,
+    log: Mutex<String>,
+    has_lost_worker: AtomicBool,
+}
 
-impl SpentCharge {
-    pub(crate) fn set(&self, charge: Charge) {
-        self.0.store(charge.hundredths(), Ordering::Relaxed);
+impl Attempt {
+    /// Records how a run has ended. One that has lost its worker is run once more, since somebody may have killed the
+    /// worker and nothing is committed.
+    pub(crate) fn record<T>(
+        &self,
+        transaction: &mut Transaction,
+        log: String,
+        run: Result<T, ScriptRefusal>,
+    ) -> Result<T, NosqlFault> {
+        self.record_charge(transaction.charge());
+        *self.log.lock().unwrap_or_else(PoisonError::into_inner) = log;
+        let is_lost = matches!(run, Err(ScriptRefusal::WorkerLost { .. }));
+        if is_lost && !self.has_lost_worker.swap(true, Ordering::Relaxed) {
+            transaction.run_again();
+        }
+        Ok(run?)
     }
 
-    /// The refusal with at least this charge.
-    pub(crate) fn refusal(&self, fault: NosqlFault) -> Refusal {
+    pub(crate) fn record_charge(&self, charge: Charge) {
+        self.charge.store(charge.hundredths(), Ordering::Relaxed);
+    }
+
+    /// The refusal with at least this charge, and with the log if the client wants it.
+    pub(crate) fn refusal(&self, fault: NosqlFault, logs: bool) -> Refusal {
         let refusal = Refusal::from(fault);
-        let spent = Charge::from_hundredths(self.0.load(Ordering::Relaxed));
-        Refusal { charge: refusal.charge.max(spent), ..refusal }
+        let spent = Charge::from_hundredths(self.charge.load(Ordering::Relaxed));
+        let log = logs.then(|| self.log.lock().unwrap_or_else(PoisonError::into_inner).as_str().into());
+        Refusal { charge: refusal.charge.max(spent), log, ..refusal }
     }
 }
 

@@ -96,11 +96,29 @@ impl Reply {
         if let Some(session) = refusal.session {
             reply.position(session);
         }
+        if let Some(log) = &refusal.log {
+            crate::scripts::add_log(&mut reply, log);
+        }
         reply
     }
 
     pub(crate) fn text(&mut self, name: &'static HeaderName, text: String) {
         self.headers.push((name, Text::Shared(text.into())));
+    }
+
+    /// Replaces the body of an answer that has one.
+    pub(crate) fn replace_body(&mut self, body: &[u8]) {
+        let texts = self.bytes.split_off(self.body_length);
+        for (_, text) in &mut self.headers {
+            if let Text::Written(range) = text {
+                let moved = |at: usize| at - self.body_length + body.len();
+                *range = moved(range.start)..moved(range.end);
+            }
+        }
+        self.bytes.clear();
+        self.bytes.extend_from_slice(body);
+        self.bytes.extend_from_slice(&texts);
+        self.body_length = body.len();
     }
 
     /// Adds a header with a constant value.

@@ -4,8 +4,11 @@
 //! a changed definition takes effect for the next request.
 
 mod functions;
+mod order;
 mod run;
 
+pub(crate) use order::ScriptOrder;
+pub use order::ScriptPlace;
 pub use run::ScriptRefusal;
 
 use crate::engine::Engine;
@@ -46,7 +49,9 @@ pub(crate) fn worker_fault(fault: ScriptFault) -> Result<Fault, ScriptFault> {
             LimitFault::Overloaded { retry_after_ms }.into()
         }
         ScriptFault::Unavailable { cause } => StorageFault::Unavailable { cause }.into(),
-        ScriptFault::Crashed { cause } => Fault::Internal(format!("a script worker ended: {cause}")),
+        ScriptFault::Crashed { cause } => {
+            StorageFault::Unavailable { cause: format!("a script worker ended: {cause}") }.into()
+        }
         fault @ (ScriptFault::Syntax(_)
         | ScriptFault::Thrown(_)
         | ScriptFault::TimeExceeded { .. }

@@ -1,6 +1,7 @@
 //! Running procedures and triggers.
 
-use super::worker_fault;
+use super::{ScriptPlace, worker_fault};
+use crate::authorisation::TransactionPass;
 use crate::catalog::{Container, Script};
 use crate::engine::Engine;
 use model::{Fault, ScriptKind};
@@ -15,6 +16,11 @@ pub enum ScriptRefusal {
     Script(ScriptFault),
     /// The database.
     Fault(Fault),
+    /// The worker ended in the middle of the script, by itself or killed by somebody else. The script can be run again.
+    WorkerLost {
+        /// How it ended.
+        cause: String,
+    },
     /// Scripts are not executed, by the options of the engine.
     NotExecuted,
 }
@@ -27,6 +33,9 @@ impl From<Fault> for ScriptRefusal {
 
 impl ScriptRefusal {
     fn of(fault: ScriptFault) -> ScriptRefusal {
+        if let ScriptFault::Crashed { cause } = fault {
+            return ScriptRefusal::WorkerLost { cause };
+        }
         match worker_fault(fault) {
             Ok(fault) => ScriptRefusal::Fault(fault),
             Err(fault) => ScriptRefusal::Script(fault),
@@ -62,6 +71,12 @@ impl Engine {
     pub async fn script_turn(&self) -> Result<ScriptTurn<'_>, ScriptRefusal> {
         let Some(workers) = self.workers() else { return Err(ScriptRefusal::NotExecuted) };
         workers.turn().await.map_err(ScriptRefusal::of)
+    }
+
+    /// Waits until scripts on the same logical partition that came before have been committed, for a short time at most.
+    /// The place is held until the transaction of the script has ended.
+    pub async fn script_place(&self, pass: &TransactionPass<'_>) -> ScriptPlace<'_> {
+        self.script_order.take(pass).await
     }
 
     /// Runs a procedure or trigger, whose operations `host` executes. The transaction of the host is to be rolled back

@@ -69,7 +69,10 @@ async fn exchange<H: Host>(
             FromWorker::Finished(finished) => return Ok(Ended::Finished(finished)),
             FromWorker::Evaluated(results) => return Ok(Ended::Evaluated(results)),
             FromWorker::Checked => return Ok(Ended::Checked),
-            FromWorker::Failed(failure) => return Err(Failed::Script(fault(failure, limits))),
+            FromWorker::Failed { failure, log } => {
+                host.failed(log);
+                return Err(Failed::Script(fault(failure, limits)));
+            }
             FromWorker::Ready { .. } => return Err(Failed::Lost),
         }
     }

@@ -2,6 +2,7 @@
 
 mod conversation;
 mod process;
+mod turns;
 
 pub use process::WorkerProgram;
 
@@ -13,11 +14,12 @@ use crate::{Call, CallFault, DocumentsUsed, Finished, Host, NoDocuments, ScriptF
 use conversation::{Ended, Failed, converse};
 use process::{Frame, WorkerProcess};
 use prometheus_client::registry::Registry;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::SemaphorePermit;
 use tokio::time::Instant;
+use turns::Turns;
 use value::Value;
 
 /// Calls after which a worker is replaced, so that nothing accumulates in it.
@@ -33,9 +35,7 @@ pub struct Workers {
 struct Pool {
     program: WorkerProgram,
     limits: Limits,
-    /// One permit per worker that may be busy. Waiting calls get them in the order they came.
-    turns: Semaphore,
-    waiting: AtomicUsize,
+    turns: Turns,
     idle: Mutex<Idle>,
     /// Whether it was logged that workers lack a part of their sandbox.
     has_reported: AtomicBool,
@@ -72,8 +72,7 @@ impl Workers {
             pool: Arc::new(Pool {
                 program,
                 limits,
-                turns: Semaphore::new(limits.busy_max.clamp(1, Semaphore::MAX_PERMITS)),
-                waiting: AtomicUsize::new(0),
+                turns: Turns::new(&limits),
                 idle: Mutex::default(),
                 has_reported: AtomicBool::new(false),
                 metrics: PoolMetrics::default(),
@@ -127,7 +126,7 @@ impl Workers {
                 Turn::Own => Some(self.pool.turn().await?),
                 Turn::OfScript => None,
             };
-            match self.call(&frame, &mut NoDocuments).await? {
+            match self.call_pure(&frame).await? {
                 Ended::Evaluated(results) if results.len() == batch.len() => Ok(results),
                 Ended::Evaluated(_) | Ended::Finished(_) | Ended::Checked => Err(wrong_answer().into()),
             }
@@ -141,7 +140,7 @@ impl Workers {
             check_size(source)?;
             let frame = Frame::new(|out| to_worker::put_check(out, self.allowance(), source))?;
             let _turn = self.pool.turn().await?;
-            match self.call(&frame, &mut NoDocuments).await? {
+            match self.call_pure(&frame).await? {
                 Ended::Checked => Ok(()),
                 Ended::Evaluated(_) | Ended::Finished(_) => Err(wrong_answer().into()),
             }
@@ -177,6 +176,14 @@ impl Workers {
         let result = call.await;
         self.pool.metrics.record(&result, started.elapsed());
         result
+    }
+
+    /// A call without operations. If its worker is lost, another one gets it, once: somebody may have killed the worker.
+    async fn call_pure(&self, frame: &Frame) -> Result<Ended, CallFault<DocumentsUsed>> {
+        match self.call(frame, &mut NoDocuments).await {
+            Err(CallFault::Script(ScriptFault::Crashed { .. })) => self.call(frame, &mut NoDocuments).await,
+            ended => ended,
+        }
     }
 
     /// Sends a call to a worker and sees it through.
@@ -223,15 +230,7 @@ impl Workers {
 impl Pool {
     /// Waits for the permission to keep a worker busy.
     async fn turn(&self) -> Result<SemaphorePermit<'_>, ScriptFault> {
-        if let Ok(turn) = self.turns.try_acquire() {
-            return Ok(turn);
-        }
-        let _place = Place::take(self)?;
-        match tokio::time::timeout(self.limits.wait_max, self.turns.acquire()).await {
-            Ok(Ok(turn)) => Ok(turn),
-            // The semaphore is never closed.
-            Ok(Err(_)) | Err(_) => Err(ScriptFault::Busy),
-        }
+        self.turns.take(&self.limits, &self.metrics).await
     }
 
     /// A worker that waits for a call: the one used last, whose memory is warm, or a new one.
@@ -284,29 +283,6 @@ async fn end_idle(pool: Weak<Pool>, idle_max: Duration) {
             idle.is_watched = false;
             return;
         }
-    }
-}
-
-/// A place among the waiting calls.
-struct Place<'a> {
-    pool: &'a Pool,
-}
-
-impl<'a> Place<'a> {
-    fn take(pool: &'a Pool) -> Result<Place<'a>, ScriptFault> {
-        let place = Place { pool };
-        pool.metrics.waiting.inc();
-        if pool.waiting.fetch_add(1, Ordering::Relaxed) >= pool.limits.waiting_max {
-            return Err(ScriptFault::Busy);
-        }
-        Ok(place)
-    }
-}
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        self.pool.waiting.fetch_sub(1, Ordering::Relaxed);
-        self.pool.metrics.waiting.dec();
     }
 }
 

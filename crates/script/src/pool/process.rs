@@ -25,7 +25,7 @@ pub struct WorkerProgram {
 const START_MAX: Duration = Duration::from_secs(10);
 
 /// Bytes that one read from a worker asks for.
-const READ_BYTES: usize = 64 << 10;
+const READ_BYTES: usize = 8 << 10;
 
 /// A running worker. Dropping it kills the process.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 // functions that the prelude itself uses.
 //
 // `core.js` and `documents.js` are concatenated to one module, which is loaded into every new JavaScript runtime. The
-// time to load it is proportional to its size, so what few scripts use is in files of their own (`fluent.js`,
+// time to load it is proportional to its size, so what few scripts use is in files of their own (`fluent.js`, `seal.js`,
 // `text.js`), which are compiled when a script first needs them.
 //
 // A script may replace any built-in function, so the prelude calls only what it has taken before. Queues are linked
@@ -101,5 +101,5 @@ const core = {
 // Prepares the globals of functions in queries, which have no documents.
 export function installFunctions(natives) {
   installShared(natives);
-  return { describe: describer(natives) };
+  return { describe: describer(natives), seal: () => natives.load('seal')() };
 }

@@ -179,6 +179,7 @@ function makeCollection(natives, state, response) {
   const { enqueue } = natives;
   // Queues an operation. A field that an operation does not have is absent.
   const queue = (operation, callback) => {
+    operation.wantsDocument = callback !== undefined;
     const verdict = enqueue(operation);
     if (verdict === FOREIGN) throw fail(ErrorCodes.BadRequest, FOREIGN_TEXT);
     if (verdict === TOO_LARGE) throw fail(ErrorCodes.RequestEntityTooLarge, 'The operation is too large.');
@@ -293,7 +294,7 @@ function makeCollection(natives, state, response) {
   };
   // Queries in JavaScript are compiled when the script first uses one.
   const makeFluent = natives.load;
-  const helpers = { __proto__: null, optional, textOption, collection: { ...collection }, response };
+  const helpers = { __proto__: null, optional, pageSize, textOption, collection: { ...collection }, response };
   let fluent;
   for (let index = 0; index < FLUENT_METHODS.length; index += 1) {
     const name = FLUENT_METHODS[index];

@@ -1,18 +1,23 @@
 // Queries in JavaScript: `__.chain().filter(…).map(…).value()` and the same methods alone. Compiled when a script first
 // uses one.
 //
-// A query reads one page of all documents and applies its steps to them. A query that sorts reads all pages first,
-// since the first result may be on the last page; it has no continuation.
+// A query reads documents and applies its steps to each, until its page is full: `pageSize` counts results, not the
+// documents that a filter leaves out. A page may end within the documents that were read, so its continuation is that of
+// these documents with the number of those that are done. A query that sorts reads all pages first, since the first
+// result may be on the last page; it has no continuation.
 (function (core, helpers) {
 'use strict';
-const { apply, defineProperty, isArray, isObject, jsonStringify, sort, ErrorCodes, fail } = core;
-const { optional, textOption, collection, response } = helpers;
+const { apply, defineProperty, indexOf, isArray, isInteger, isObject, jsonStringify, slice, sort, ErrorCodes, fail } = core;
+const { optional, pageSize, textOption, collection, response } = helpers;
 
 // Appends to an array, whatever a script did to Array.prototype.
 const append = (array, value) =>
   defineProperty(array, array.length, { value, writable: true, enumerable: true, configurable: true });
 
 const SORT_PAGE_SIZE = 1000;
+// Fewest documents that a query reads at once.
+const READ_SIZE_MIN = 100;
+const CONTINUATION = 'fluent:';
 
 function expectFunction(value, name) {
   if (typeof value !== 'function') throw fail(ErrorCodes.BadRequest, `${name}: a function is expected.`);
@@ -119,11 +124,49 @@ const STEPS = {
 // Applies the steps of a chain, the first one first.
 const applySteps = (step, values) => (step === null ? values : step.run(applySteps(step.before, values)));
 
-const readPage = (steps, options, callback) =>
-  collection.readDocuments(collection.getSelfLink(), options, (error, feed, found) => {
-    if (error !== undefined) callback(error, undefined, found);
-    else callback(undefined, applySteps(steps, feed), found);
-  });
+// Where a page begins: the continuation of documents, and how many of them are done.
+function opened(continuation) {
+  if (continuation === undefined || apply(indexOf, continuation, [CONTINUATION]) !== 0) return { continuation, done: 0 };
+  const rest = apply(slice, continuation, [CONTINUATION.length]);
+  const end = apply(indexOf, rest, [':']);
+  const done = +apply(slice, rest, [0, end]);
+  if (end < 1 || !isInteger(done)) throw fail(ErrorCodes.BadRequest, 'Invalid option continuation.');
+  const documents = apply(slice, rest, [end + 1]);
+  return { continuation: documents === '' ? undefined : documents, done };
+}
+
+const sealed = (continuation, done) => `${CONTINUATION}${done}:${continuation === undefined ? '' : continuation}`;
+
+function readPage(steps, options, callback) {
+  const size = pageSize(options);
+  const results = [];
+  // Applies the steps to documents until the page is full; returns how many are done.
+  const take = (feed, done) => {
+    while (done < feed.length && (size < 0 || results.length < size)) {
+      flattenInto(results, applySteps(steps, [feed[done]]), true);
+      done += 1;
+    }
+    return done;
+  };
+  const read = (from) => {
+    const documents = { pageSize: size < 0 || size > READ_SIZE_MIN ? size : READ_SIZE_MIN, continuation: from.continuation };
+    return collection.readDocuments(collection.getSelfLink(), documents, (error, feed, found) => {
+      if (error !== undefined) {
+        callback(error, undefined, found);
+        return;
+      }
+      const done = take(feed, from.done);
+      const { continuation } = found;
+      if (done < feed.length) {
+        callback(undefined, results, { ...found, continuation: sealed(from.continuation, done) });
+      } else if (continuation === undefined || size < 0 || results.length >= size || !read({ continuation, done: 0 })) {
+        // Also when the rest is not accepted: the caller goes on later.
+        callback(undefined, results, found);
+      }
+    });
+  };
+  return read(opened(textOption(options, 'continuation')));
+}
 
 function readAll(steps, options, callback) {
   const all = [];

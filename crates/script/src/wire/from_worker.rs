@@ -26,7 +26,11 @@ pub(crate) enum FromWorker {
     Finished(Finished),
     Evaluated(Vec<Option<Value>>),
     Checked,
-    Failed(Failure),
+    /// With what the script has logged until then.
+    Failed {
+        failure: Failure,
+        log: String,
+    },
 }
 
 /// A fault as the worker sees it.
@@ -72,8 +76,9 @@ pub(crate) fn put_checked(out: &mut Vec<u8>) {
     out.put_u8(CHECKED);
 }
 
-pub(crate) fn put_failed(out: &mut Vec<u8>, failure: &Failure) {
+pub(crate) fn put_failed(out: &mut Vec<u8>, failure: &Failure, log: &str) {
     out.put_u8(FAILED);
+    out.put_bytes(log.as_bytes());
     match failure {
         Failure::Syntax(fault) => {
             out.put_u8(0);
@@ -118,7 +123,7 @@ pub(crate) fn read(message: Bytes) -> Result<FromWorker, Malformed> {
         }),
         EVALUATED => FromWorker::Evaluated(fields.list(values::result)?),
         CHECKED => FromWorker::Checked,
-        FAILED => FromWorker::Failed(failure(&mut fields)?),
+        FAILED => FromWorker::Failed { log: fields.text()?, failure: failure(&mut fields)? },
         _ => return Err(Malformed),
     };
     fields.end()?;

@@ -17,39 +17,43 @@ const READ_ALL: u8 = 7;
 
 pub(crate) fn put_operation(out: &mut Vec<u8>, operation: &Operation) {
     match operation {
-        Operation::Create { document, index_action } => {
+        Operation::Create { document, index_action, wants_document } => {
             out.put_u8(CREATE);
             out.put_bytes(document);
             put_index_action(out, *index_action);
+            out.put_bool(*wants_document);
         }
-        Operation::Upsert { document, index_action, if_match } => {
+        Operation::Upsert { document, index_action, if_match, wants_document } => {
             out.put_u8(UPSERT);
             out.put_bytes(document);
             put_index_action(out, *index_action);
             put_text(out, if_match.as_deref());
+            out.put_bool(*wants_document);
         }
         Operation::Read { document, if_none_match } => {
             out.put_u8(READ);
             put_link(out, document);
             put_text(out, if_none_match.as_deref());
         }
-        Operation::Replace { document, content, index_action, if_match } => {
+        Operation::Replace { document, content, index_action, if_match, wants_document } => {
             out.put_u8(REPLACE);
             put_link(out, document);
             out.put_bytes(content);
             put_index_action(out, *index_action);
             put_text(out, if_match.as_deref());
+            out.put_bool(*wants_document);
         }
         Operation::Delete { document, if_match } => {
             out.put_u8(DELETE);
             put_link(out, document);
             put_text(out, if_match.as_deref());
         }
-        Operation::Patch { document, changes, if_match } => {
+        Operation::Patch { document, changes, if_match, wants_document } => {
             out.put_u8(PATCH_DOCUMENT);
             put_link(out, document);
             out.put_bytes(changes);
             put_text(out, if_match.as_deref());
+            out.put_bool(*wants_document);
         }
         Operation::Query { text, parameters, page, enable_scan } => {
             out.put_u8(QUERY);
@@ -67,11 +71,16 @@ pub(crate) fn put_operation(out: &mut Vec<u8>, operation: &Operation) {
 
 pub(crate) fn operation(fields: &mut Fields) -> Result<Operation, Malformed> {
     let operation = match fields.u8()? {
-        CREATE => Operation::Create { document: fields.text_bytes()?, index_action: index_action(fields)? },
+        CREATE => Operation::Create {
+            document: fields.text_bytes()?,
+            index_action: index_action(fields)?,
+            wants_document: fields.bool()?,
+        },
         UPSERT => Operation::Upsert {
             document: fields.text_bytes()?,
             index_action: index_action(fields)?,
             if_match: fields.optional(Fields::text)?,
+            wants_document: fields.bool()?,
         },
         READ => Operation::Read { document: link(fields)?, if_none_match: fields.optional(Fields::text)? },
         REPLACE => Operation::Replace {
@@ -79,12 +88,14 @@ pub(crate) fn operation(fields: &mut Fields) -> Result<Operation, Malformed> {
             content: fields.text_bytes()?,
             index_action: index_action(fields)?,
             if_match: fields.optional(Fields::text)?,
+            wants_document: fields.bool()?,
         },
         DELETE => Operation::Delete { document: link(fields)?, if_match: fields.optional(Fields::text)? },
         PATCH_DOCUMENT => Operation::Patch {
             document: link(fields)?,
             changes: fields.text_bytes()?,
             if_match: fields.optional(Fields::text)?,
+            wants_document: fields.bool()?,
         },
         QUERY => Operation::Query {
             text: fields.text()?,

@@ -46,22 +46,30 @@ fn page() -> impl Strategy<Value = PageOptions> {
 
 fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
-        (json(), index_action())
-            .prop_map(|(document, index_action)| Operation::Create { document, index_action }),
-        (json(), index_action(), etag()).prop_map(|(document, index_action, if_match)| Operation::Upsert {
-            document,
-            index_action,
-            if_match
+        (json(), index_action(), any::<bool>()).prop_map(|(document, index_action, wants_document)| {
+            Operation::Create { document, index_action, wants_document }
         }),
+        (json(), index_action(), etag(), any::<bool>()).prop_map(
+            |(document, index_action, if_match, wants_document)| Operation::Upsert {
+                document,
+                index_action,
+                if_match,
+                wants_document,
+            }
+        ),
         (link(), etag()).prop_map(|(document, if_none_match)| Operation::Read { document, if_none_match }),
-        (link(), json(), index_action(), etag()).prop_map(|(document, content, index_action, if_match)| {
-            Operation::Replace { document, content, index_action, if_match }
-        }),
+        (link(), json(), index_action(), etag(), any::<bool>()).prop_map(
+            |(document, content, index_action, if_match, wants_document)| Operation::Replace {
+                document,
+                content,
+                index_action,
+                if_match,
+                wants_document,
+            }
+        ),
         (link(), etag()).prop_map(|(document, if_match)| Operation::Delete { document, if_match }),
-        (link(), json(), etag()).prop_map(|(document, changes, if_match)| Operation::Patch {
-            document,
-            changes,
-            if_match
+        (link(), json(), etag(), any::<bool>()).prop_map(|(document, changes, if_match, wants_document)| {
+            Operation::Patch { document, changes, if_match, wants_document }
         }),
         (text(), json(), page(), any::<bool>()).prop_map(|(text, parameters, page, enable_scan)| {
             Operation::Query { text, parameters, page, enable_scan }
@@ -146,8 +154,9 @@ proptest! {
 
     #[test]
     fn failures_are_read_as_written(failure in failure()) {
-        let message = written(|out| from_worker::put_failed(out, &failure));
-        let FromWorker::Failed(read) = from_worker::read(message).unwrap() else { panic!() };
+        let message = written(|out| from_worker::put_failed(out, &failure, "a line\n"));
+        let FromWorker::Failed { failure: read, log } = from_worker::read(message).unwrap() else { panic!() };
+        assert_eq!(log, "a line\n");
         prop_assert_eq!(read, failure);
     }
 

@@ -3,7 +3,7 @@
 //! A script is one function expression, or several declarations of which the first function is the script. Either is
 //! put into the body of a declared function that returns it. The statement before the declaration throws that function,
 //! so nothing after it is executed: a text that closes the added brackets and goes on is parsed, never run. The outer
-//! `let` keeps the declaration from becoming a global. The added text before the script stays on its first line;
+//! `let` keeps the declaration from becoming a global, and the parameter hides it from the script. The added text before the script stays on its first line;
 //! columns of that line are corrected.
 
 use super::outcome;
@@ -14,27 +14,46 @@ use rquickjs::context::EvalOptions;
 use rquickjs::{Ctx, Function, Value};
 
 /// Before an expression.
-const EXPRESSION: &str = "{let $script;{throw $script;function $script(){return (";
+const EXPRESSION: &str = "{let $script;{throw $script;function $script($script){return (";
 /// Before declarations; as long as [`EXPRESSION`].
-const DECLARATIONS: &str = "{let $script;{throw $script;function $script(){        ";
+const DECLARATIONS: &str = "{let $script;{throw $script;function $script($script){        ";
 
 /// The name of the declared function, as stack traces show it.
 pub(super) const DECLARED_NAME: &str = "$script";
 
 /// Columns that the added text takes on the first line.
-pub(super) const SHIFT: u32 = 55;
+pub(super) const SHIFT: u32 = 62;
 
 const _: () = assert!(EXPRESSION.len() == SHIFT as usize && DECLARATIONS.len() == SHIFT as usize);
 
+/// Whether the text is strict even if it does not say so. Strict code throws where other code does nothing, such as an
+/// assignment to what cannot be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Strictness {
+    AsWritten,
+    Strict,
+}
+
 /// Compiles a script to a function that returns the script's function. Executes nothing of the text.
 pub(super) fn compile<'js>(ctx: &Ctx<'js>, name: &str, source: &str) -> Result<Function<'js>, Failure> {
+    compile_as(ctx, name, source, Strictness::AsWritten)
+}
+
+/// The same with a choice of strictness.
+pub(super) fn compile_as<'js>(
+    ctx: &Ctx<'js>,
+    name: &str,
+    source: &str,
+    strictness: Strictness,
+) -> Result<Function<'js>, Failure> {
+    let declare = |text: String| declare(ctx, name, text, strictness);
     let expression = source.trim_end_matches(|last: char| last.is_whitespace() || last == ';');
-    let first = match declare(ctx, name, format!("{EXPRESSION}{expression}\n)}}}}}}")) {
+    let first = match declare(format!("{EXPRESSION}{expression}\n)}}}}}}")) {
         Ok(script) => return Ok(script),
         Err(failure) => failure,
     };
     let Some(function) = first_declared(source) else { return Err(within(first, source)) };
-    declare(ctx, name, format!("{DECLARATIONS}{source}\n;return {function}}}}}}}"))
+    declare(format!("{DECLARATIONS}{source}\n;return {function}}}}}}}"))
         .map_err(|failure| within(failure, source))
 }
 
@@ -62,9 +81,14 @@ pub(super) fn function_of<'js>(
 }
 
 /// Parses the text and takes the function that it throws.
-fn declare<'js>(ctx: &Ctx<'js>, name: &str, text: String) -> Result<Function<'js>, Failure> {
+fn declare<'js>(
+    ctx: &Ctx<'js>,
+    name: &str,
+    text: String,
+    strictness: Strictness,
+) -> Result<Function<'js>, Failure> {
     let mut options = EvalOptions::default();
-    options.strict = false;
+    options.strict = strictness == Strictness::Strict;
     options.filename = Some(name.replace(['\0', '\n'], " "));
     match ctx.eval_with_options::<Value, _>(text, options) {
         Ok(_) => Err(syntax("the script is not a function", 1, 1)),

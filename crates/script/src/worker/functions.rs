@@ -1,9 +1,10 @@
 //! Calls of user-defined functions, and checks of scripts.
 
-use super::compile;
+use super::compile::{self, Strictness};
 use super::natives::Text;
 use super::outcome::{self, check_result};
-use super::realm::Realm;
+use super::realm::{Kind, Prelude, Realm};
+use super::state::State;
 use crate::limits::{FRAME_BYTES_MAX, RESPONSE_BYTES_MAX};
 use crate::wire::Malformed;
 use crate::wire::bytes::Fields;
@@ -19,32 +20,121 @@ use rquickjs::{Ctx, Function, Value};
 const MESSAGE_MARGIN_BYTES: usize = 1024;
 
 /// Calls the functions; returns the encoded results.
+///
+/// No row sees what another one has left behind. Rows are called in a sealed runtime, each with functions of its own,
+/// in strict mode, so that code which would change something shared throws. Code that throws, for this reason or another,
+/// is called again in a runtime of its own as it is written, and so are its calls for the rows after it.
 pub(super) fn evaluate(
     realm: &Realm,
+    prelude: Prelude,
     allowance: Allowance,
     batch: &FunctionBatch,
 ) -> Result<Vec<u8>, Failure> {
     realm.state.start(allowance, batch.clock, batch.seed);
     realm.limit_memory(allowance.memory_bytes);
     realm.context.with(|ctx| {
-        let mut functions = Vec::with_capacity(batch.functions.len());
+        let mut sealed = Vec::with_capacity(batch.functions.len());
         for function in &batch.functions {
-            let compiled = compile::compile(&ctx, &function.name, &function.source)
-                .and_then(|script| compile::function_of(realm, &ctx, &script))
-                .map_err(|failure| named(failure, &function.name))?;
-            functions.push(compiled);
+            sealed.push(self::sealed(&ctx, function).map_err(|failure| named(failure, &function.name))?);
         }
         let mut fields = Fields::new(Bytes::from(batch.calls.clone()));
         let mut results = Vec::with_capacity(batch.calls.len());
         for _ in 0..batch.count {
             let index = usize::from(fields.u16().map_err(malformed)?);
-            let function = functions.get(index).ok_or(Malformed).map_err(malformed)?;
-            let call = Caller { realm, ctx: &ctx };
-            call.call(function, &mut fields, &mut results)
-                .map_err(|failure| named(failure, &batch.functions[index].name))?;
+            let function = batch.functions.get(index).ok_or(Malformed).map_err(malformed)?;
+            let arguments = arguments(&mut fields).map_err(malformed)?;
+            let length = results.len();
+            if let Some(script) = &sealed[index] {
+                match (Caller { realm, ctx: &ctx }).call(script, &arguments, &mut results) {
+                    Ok(()) => continue,
+                    Err(Failure::Thrown(_) | Failure::Syntax(_)) => {
+                        results.truncate(length);
+                        sealed[index] = None;
+                    }
+                    Err(failure @ (Failure::TimeExceeded | Failure::MemoryExceeded | Failure::Result(_))) => {
+                        return Err(failure);
+                    }
+                }
+            }
+            let allowance = Allowance { time: realm.state.time_left(), ..allowance };
+            let clock = realm.state.clock_now();
+            let alone = Alone { prelude, allowance, clock, seed: realm.state.random() };
+            alone
+                .call(function, &arguments, &mut results)
+                .map_err(|failure| named(failure, &function.name))?;
         }
         Ok(results)
     })
+}
+
+/// Calls the functions of a batch with few calls, each in a runtime of its own, which takes less than to seal one.
+pub(super) fn evaluate_few(
+    prelude: Prelude,
+    allowance: Allowance,
+    batch: &FunctionBatch,
+) -> Result<Vec<u8>, Failure> {
+    let state = State::default();
+    state.start(allowance, batch.clock, batch.seed);
+    let mut fields = Fields::new(Bytes::from(batch.calls.clone()));
+    let mut results = Vec::with_capacity(batch.calls.len());
+    for _ in 0..batch.count {
+        let index = usize::from(fields.u16().map_err(malformed)?);
+        let function = batch.functions.get(index).ok_or(Malformed).map_err(malformed)?;
+        let arguments = arguments(&mut fields).map_err(malformed)?;
+        let alone = Alone::after(&state, prelude, allowance);
+        alone.call(function, &arguments, &mut results).map_err(|failure| named(failure, &function.name))?;
+    }
+    Ok(results)
+}
+
+/// A function for many rows; `None` if it has to be called in runtimes of its own.
+fn sealed<'js>(ctx: &Ctx<'js>, function: &crate::Function) -> Result<Option<Function<'js>>, Failure> {
+    let crate::Function { name, source } = function;
+    // In strict mode the arguments are not the parameters.
+    if !source.contains("arguments")
+        && let Ok(script) = compile::compile_as(ctx, name, source, Strictness::Strict)
+    {
+        return Ok(Some(script));
+    }
+    compile::compile(ctx, name, source).map(|_| None)
+}
+
+fn arguments(fields: &mut Fields) -> Result<Vec<Scalar>, Malformed> {
+    let count = usize::from(fields.u16()?);
+    (0..count).map(|_| values::scalar(fields)).collect()
+}
+
+/// A call in a runtime of its own.
+struct Alone {
+    prelude: Prelude,
+    allowance: Allowance,
+    clock: Clock,
+    seed: u64,
+}
+
+impl Alone {
+    /// A call that continues the time and the random numbers of a batch.
+    fn after(state: &State, prelude: Prelude, allowance: Allowance) -> Alone {
+        let allowance = Allowance { time: state.time_left(), ..allowance };
+        Alone { prelude, allowance, clock: state.clock_now(), seed: state.random() }
+    }
+
+    fn call(
+        &self,
+        function: &crate::Function,
+        arguments: &[Scalar],
+        results: &mut Vec<u8>,
+    ) -> Result<(), Failure> {
+        let Ok(realm) = Realm::new(self.prelude, Kind::Functions) else {
+            return Err(Failure::MemoryExceeded);
+        };
+        realm.state.start(self.allowance, self.clock, self.seed);
+        realm.limit_memory(self.allowance.memory_bytes);
+        realm.context.with(|ctx| {
+            let script = compile::compile(&ctx, &function.name, &function.source)?;
+            Caller { realm: &realm, ctx: &ctx }.call(&script, arguments, results)
+        })
+    }
 }
 
 /// Compiles a script and evaluates its text, but does not call its function.
@@ -64,20 +154,20 @@ struct Caller<'a, 'js> {
 }
 
 impl<'js> Caller<'_, 'js> {
+    /// Calls the function of a compiled script, which is made anew, and appends its result.
     fn call(
         &self,
-        function: &Function<'js>,
-        fields: &mut Fields,
+        script: &Function<'js>,
+        arguments: &[Scalar],
         results: &mut Vec<u8>,
     ) -> Result<(), Failure> {
-        let count = usize::from(fields.u16().map_err(malformed)?);
-        let mut arguments = Args::new(self.ctx.clone(), count);
-        for _ in 0..count {
-            let scalar = values::scalar(fields).map_err(malformed)?;
-            let value = self.value(&scalar).map_err(|error| self.failure(error))?;
-            arguments.push_arg(value).map_err(|error| self.failure(error))?;
+        let function = compile::function_of(self.realm, self.ctx, script)?;
+        let mut values = Args::new(self.ctx.clone(), arguments.len());
+        for scalar in arguments {
+            let value = self.value(scalar).map_err(|error| self.failure(error))?;
+            values.push_arg(value).map_err(|error| self.failure(error))?;
         }
-        let result: Value = function.call_arg(arguments).map_err(|error| self.failure(error))?;
+        let result: Value = function.call_arg(values).map_err(|error| self.failure(error))?;
         self.put_result(&result, results)?;
         if results.len() > FRAME_BYTES_MAX - MESSAGE_MARGIN_BYTES {
             return Err(Failure::Result(ResultFault::TooLarge { bytes_max: FRAME_BYTES_MAX }));

@@ -99,6 +99,7 @@ fn serve(memory_bytes: u64) -> Result<(), NoRuntime> {
 
 /// Executes one call and answers it.
 fn call(pipe: &mut Pipe, spares: &mut Spares, message: ToWorker) -> Result<Result<(), Closed>, NoRuntime> {
+    let mut log = String::new();
     let answer = match message {
         ToWorker::Run { allowance, call } => {
             limit_processor_time(&allowance);
@@ -106,18 +107,30 @@ fn call(pipe: &mut Pipe, spares: &mut Spares, message: ToWorker) -> Result<Resul
             match procedure::run(&realm, allowance, &call, pipe) {
                 // Sent before the runtime is torn down, for which nobody has to wait.
                 Ok(finished) => Ok(pipe.send(|out| from_worker::put_finished(out, &finished))),
-                Err(over) => Err(over),
+                Err(over) => {
+                    log = realm.state.take_log();
+                    Err(over)
+                }
             }
         }
         ToWorker::Evaluate { allowance, batch } => {
             limit_processor_time(&allowance);
-            let realm = spares.take(Kind::Functions)?;
-            match functions::evaluate(&realm, allowance, &batch) {
+            let evaluated = match spares.take_sealed(&batch)? {
+                None => functions::evaluate_few(spares.prelude(), allowance, &batch),
+                Some(realm) => {
+                    let evaluated = functions::evaluate(&realm, spares.prelude(), allowance, &batch);
+                    if evaluated.is_ok() {
+                        spares.keep_sealed(batch.functions, realm);
+                    }
+                    evaluated
+                }
+            };
+            match evaluated {
                 Ok(results) => Ok(pipe.send(|out| {
                     from_worker::put_evaluated(out, batch.count);
                     out.extend_from_slice(&results);
                 })),
-                Err(failure) => Err(Over::Failed(failure)),
+                Err(failure) => Err(failure.into()),
             }
         }
         ToWorker::Check { allowance, source } => {
@@ -125,7 +138,7 @@ fn call(pipe: &mut Pipe, spares: &mut Spares, message: ToWorker) -> Result<Resul
             let realm = spares.take(Kind::Documents)?;
             match functions::check(&realm, allowance, &source) {
                 Ok(()) => Ok(pipe.send(from_worker::put_checked)),
-                Err(failure) => Err(Over::Failed(failure)),
+                Err(failure) => Err(failure.into()),
             }
         }
         // Out of turn: the server has lost track of the call.
@@ -133,7 +146,7 @@ fn call(pipe: &mut Pipe, spares: &mut Spares, message: ToWorker) -> Result<Resul
     };
     Ok(match answer {
         Ok(sent) => sent,
-        Err(Over::Failed(failure)) => pipe.send(|out| from_worker::put_failed(out, &failure)),
+        Err(Over::Failed(failure)) => pipe.send(|out| from_worker::put_failed(out, &failure, &log)),
         Err(Over::Stopped) => Ok(()),
         Err(Over::Closed) => Err(Closed),
     })

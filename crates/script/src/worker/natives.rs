@@ -16,8 +16,11 @@ const FOREIGN: i32 = 2;
 const TOO_LARGE: i32 = 3;
 
 /// The parts of the prelude that are compiled when a script first needs them.
-const PARTS: [(&str, &str); 2] =
-    [("fluent", include_str!("../prelude/fluent.js")), ("text", include_str!("../prelude/text.js"))];
+const PARTS: [(&str, &str); 3] = [
+    ("fluent", include_str!("../prelude/fluent.js")),
+    ("seal", include_str!("../prelude/seal.js")),
+    ("text", include_str!("../prelude/text.js")),
+];
 
 /// The object that the prelude gets.
 pub(super) fn object<'js>(ctx: &Ctx<'js>, state: &Rc<State>) -> rquickjs::Result<Object<'js>> {
@@ -111,14 +114,18 @@ fn operation(links: &Links, fields: &Object<'_>) -> rquickjs::Result<Option<Oper
     let json = || text(fields, "text").map(Bytes::from);
     let index_action = || index_action(fields);
     let etag = || optional_text(fields, "etag");
+    let wants_document = fields.get::<_, bool>("wantsDocument")?;
     let kind: i32 = fields.get("kind")?;
     Ok(match kind {
         0 if container().is_some() => {
-            Some(Operation::Create { document: json()?, index_action: index_action()? })
+            Some(Operation::Create { document: json()?, index_action: index_action()?, wants_document })
         }
-        1 if container().is_some() => {
-            Some(Operation::Upsert { document: json()?, index_action: index_action()?, if_match: etag()? })
-        }
+        1 if container().is_some() => Some(Operation::Upsert {
+            document: json()?,
+            index_action: index_action()?,
+            if_match: etag()?,
+            wants_document,
+        }),
         2 => match document() {
             Some(document) => Some(Operation::Read { document, if_none_match: etag()? }),
             None => None,
@@ -129,6 +136,7 @@ fn operation(links: &Links, fields: &Object<'_>) -> rquickjs::Result<Option<Oper
                 content: json()?,
                 index_action: index_action()?,
                 if_match: etag()?,
+                wants_document,
             }),
             None => None,
         },
@@ -137,7 +145,9 @@ fn operation(links: &Links, fields: &Object<'_>) -> rquickjs::Result<Option<Oper
             None => None,
         },
         5 => match document() {
-            Some(document) => Some(Operation::Patch { document, changes: json()?, if_match: etag()? }),
+            Some(document) => {
+                Some(Operation::Patch { document, changes: json()?, if_match: etag()?, wants_document })
+            }
             None => None,
         },
         6 if container().is_some() => Some(Operation::Query {

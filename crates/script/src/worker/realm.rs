@@ -48,8 +48,10 @@ type Globals = (
 pub(super) enum Kind {
     /// Procedures and triggers.
     Documents,
-    /// User-defined functions.
+    /// User-defined functions, one row.
     Functions,
+    /// User-defined functions, many rows: code can change nothing that another row sees.
+    SealedFunctions,
 }
 
 /// The compiled prelude. It lives as long as the worker.
@@ -158,7 +160,7 @@ fn install(ctx: &Ctx<'_>, state: &Rc<State>, kind: Kind) -> rquickjs::Result<Ins
     let module: Object = Module::import(ctx, PRELUDE_NAME)?.finish()?;
     let install: Function = module.get(match kind {
         Kind::Documents => "installDocuments",
-        Kind::Functions => "installFunctions",
+        Kind::Functions | Kind::SealedFunctions => "installFunctions",
     })?;
     let entry: Object = install.call((natives::object(ctx, state)?,))?;
     let save = |name: &str| -> rquickjs::Result<Persistent<Function<'static>>> {
@@ -167,6 +169,10 @@ fn install(ctx: &Ctx<'_>, state: &Rc<State>, kind: Kind) -> rquickjs::Result<Ins
     let describe = save("describe")?;
     Ok(match kind {
         Kind::Functions => (Entry { describe, internal_error, documents: None }, None),
+        Kind::SealedFunctions => {
+            entry.get::<_, Function>("seal")?.call::<_, ()>(())?;
+            (Entry { describe, internal_error, documents: None }, None)
+        }
         Kind::Documents => {
             let documents =
                 DocumentEntry { begin: save("begin")?, deliver: save("deliver")?, finish: save("finish")? };

@@ -1,17 +1,21 @@
 //! Runtimes that are made before they are needed, while the server does something else.
 //!
-//! One is kept for functions, one for any script, and one each for the scripts called last, with their compiled text.
+//! One is kept for functions of the query before, one for any script, and one each for the scripts called last, with their compiled text.
 //! A runtime in which a text was compiled serves only that text. Compiling executes nothing of it, and is bounded as if
 //! it did: the next call may wait already.
 
 use super::realm::{Kind, Prelude, Realm};
 use super::{NoRuntime, compile};
+use crate::{Function, FunctionBatch};
 use rquickjs::Persistent;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Scripts for which a runtime is kept.
 const SCRIPTS_MAX: usize = 4;
+
+/// Calls of functions for which no runtime is sealed: that takes as long as making this many.
+const FEW_CALLS: u32 = 8;
 
 /// Texts that are compiled ahead; longer ones would hold up the next call.
 const COMPILED_BYTES_MAX: usize = 64 << 10;
@@ -24,9 +28,15 @@ const PREPARATION_BYTES_MAX: u64 = 8 << 20;
 pub(super) struct Spares {
     prelude: Prelude,
     documents: Option<Realm>,
-    functions: Option<Realm>,
+    /// That of the last batch of functions, which the next one of the same query can use: no code changes it.
+    sealed: Option<Sealed>,
     /// The script called last is at the end.
     scripts: Vec<Prepared>,
+}
+
+struct Sealed {
+    functions: Vec<Function>,
+    realm: Realm,
 }
 
 struct Prepared {
@@ -39,18 +49,39 @@ struct Prepared {
 impl Spares {
     pub(super) fn new(prelude: Prelude) -> Result<Spares, NoRuntime> {
         let documents = Some(Realm::new(prelude, Kind::Documents)?);
-        Ok(Spares { prelude, documents, functions: None, scripts: Vec::new() })
+        Ok(Spares { prelude, documents, sealed: None, scripts: Vec::new() })
     }
 
     /// A runtime without a script.
     pub(super) fn take(&mut self, kind: Kind) -> Result<Realm, NoRuntime> {
         let spare = match kind {
             Kind::Documents => self.documents.take(),
-            Kind::Functions => self.functions.take(),
+            Kind::Functions | Kind::SealedFunctions => None,
         };
         match spare {
             Some(realm) => Ok(realm),
             None => Realm::new(self.prelude, kind),
+        }
+    }
+
+    pub(super) fn prelude(&self) -> Prelude {
+        self.prelude
+    }
+
+    /// A sealed runtime for the functions of a batch; `None` if it has too few calls to make one for it.
+    pub(super) fn take_sealed(&mut self, batch: &FunctionBatch) -> Result<Option<Realm>, NoRuntime> {
+        match self.sealed.take() {
+            Some(sealed) if sealed.functions == batch.functions => Ok(Some(sealed.realm)),
+            Some(_) | None if (1..=FEW_CALLS).contains(&batch.count) => Ok(None),
+            Some(_) | None => Ok(Some(Realm::new(self.prelude, Kind::SealedFunctions)?)),
+        }
+    }
+
+    /// Keeps a sealed runtime for more calls of the same functions, unless they have left work behind.
+    pub(super) fn keep_sealed(&mut self, functions: Vec<Function>, realm: Realm) {
+        if !realm.runtime.is_job_pending() {
+            realm.runtime.run_gc();
+            self.sealed = Some(Sealed { functions, realm });
         }
     }
 

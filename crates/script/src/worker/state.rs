@@ -13,12 +13,18 @@ use std::time::{Duration, Instant};
 /// its response and return.
 const ACCEPTING_PERCENT: u32 = 80;
 
+/// Faster than any script fills its memory with objects that are smaller than an error. Measured: 0.3 GB/s.
+const FILLED_BYTES_PER_SECOND_MAX: u32 = 2 << 30;
+
 /// The state of one runtime and its call.
 #[derive(Debug)]
 pub(super) struct State {
     started: Cell<Instant>,
     deadline: Cell<Option<Instant>>,
     accepting: Cell<Option<Instant>>,
+    /// Processor time of the worker when the call began.
+    processor_started: Cell<Duration>,
+    memory_bytes: Cell<u64>,
     clock: Cell<Clock>,
     random: Cell<u64>,
     /// Whether the script was interrupted at its deadline.
@@ -39,6 +45,8 @@ impl Default for State {
             started: Cell::new(Instant::now()),
             deadline: Cell::default(),
             accepting: Cell::default(),
+            processor_started: Cell::default(),
+            memory_bytes: Cell::new(u64::MAX),
             clock: Cell::new(Clock::Fixed { at_ms: 0 }),
             random: Cell::default(),
             was_interrupted: Cell::default(),
@@ -63,6 +71,21 @@ impl State {
         self.clock.set(clock);
         self.random.set(seed);
         self.was_interrupted.set(false);
+        self.processor_started.set(processor_time());
+        self.memory_bytes.set(allowance.memory_bytes);
+    }
+
+    /// Whether the call has run long enough to have filled its memory with small objects.
+    pub(super) fn may_be_full(&self) -> bool {
+        let used = processor_time().saturating_sub(self.processor_started.get());
+        used >= Duration::from_secs(self.memory_bytes.get()) / FILLED_BYTES_PER_SECOND_MAX
+    }
+
+    /// How much of the time of the call is left.
+    pub(super) fn time_left(&self) -> Duration {
+        self.deadline
+            .get()
+            .map_or(Duration::ZERO, |deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
     /// Bounds the time of what is done before the call.
@@ -87,6 +110,17 @@ impl State {
         #[allow(clippy::cast_precision_loss)] // Exact until the year 287396.
         let ms = ms.as_millis() as f64;
         ms
+    }
+
+    /// A clock that continues that of this call.
+    pub(super) fn clock_now(&self) -> Clock {
+        match self.clock.get() {
+            clock @ Clock::Fixed { .. } => clock,
+            Clock::Running { start_ms } => {
+                let passed = u64::try_from(self.started.get().elapsed().as_millis()).unwrap_or(0);
+                Clock::Running { start_ms: start_ms.saturating_add(passed) }
+            }
+        }
     }
 
     /// The next 64 random bits of the call (splitmix64).
@@ -150,6 +184,12 @@ impl State {
     }
 }
 
+/// Processor time of this process.
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.try_into().unwrap_or_default()
+}
+
 /// Bytes of the texts of an operation, all of which a script chooses.
 pub(super) fn size_bytes(operation: &Operation) -> usize {
     let link = |document: &DocumentLink| match document {
@@ -157,14 +197,16 @@ pub(super) fn size_bytes(operation: &Operation) -> usize {
     };
     let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     match operation {
-        Operation::Create { document, index_action: _ } => document.len(),
-        Operation::Upsert { document, index_action: _, if_match } => document.len() + text(if_match),
+        Operation::Create { document, .. } => document.len(),
+        Operation::Upsert { document, if_match, .. } => document.len() + text(if_match),
         Operation::Read { document, if_none_match } => link(document) + text(if_none_match),
-        Operation::Replace { document, content, index_action: _, if_match } => {
+        Operation::Replace { document, content, if_match, .. } => {
             link(document) + content.len() + text(if_match)
         }
         Operation::Delete { document, if_match } => link(document) + text(if_match),
-        Operation::Patch { document, changes, if_match } => link(document) + changes.len() + text(if_match),
+        Operation::Patch { document, changes, if_match, .. } => {
+            link(document) + changes.len() + text(if_match)
+        }
         Operation::Query { text: query, parameters, page, enable_scan: _ } => {
             query.len() + parameters.len() + text(&page.continuation)
         }

@@ -145,7 +145,8 @@ async fn documents_are_created_read_and_changed() {
         &Operation::Upsert {
             document: r#"{"id":"a","n":2}"#.into(),
             index_action: IndexAction::Default,
-            if_match: Some("e".to_owned())
+            if_match: Some("e".to_owned()),
+            wants_document: true,
         }
     );
     assert_eq!(
@@ -154,10 +155,25 @@ async fn documents_are_created_read_and_changed() {
             document: DocumentLink::Rid("a".to_owned()),
             content: r#"{"id":"a","n":3}"#.into(),
             index_action: IndexAction::Exclude,
-            if_match: Some("f".to_owned())
+            if_match: Some("f".to_owned()),
+            wants_document: true,
         }
     );
     assert_eq!(operations[6], &Operation::Delete { document: a(), if_match: None });
+}
+
+#[tokio::test]
+async fn a_write_without_a_callback_wants_no_document() {
+    let source = "function () { var c = getContext().getCollection();
+        c.createDocument(c.getSelfLink(), { id: 'a' });
+        c.createDocument(c.getSelfLink(), { id: 'b' }, function () {}); }";
+    let mut documents = Documents::default();
+    execute(&mut documents, source, &json!([])).await.unwrap();
+    let wanted = documents.operations().into_iter().map(|operation| {
+        let Operation::Create { wants_document, .. } = operation else { panic!("{operation:?}") };
+        *wants_document
+    });
+    assert_eq!(wanted.collect::<Vec<_>>(), [false, true]);
 }
 
 #[tokio::test]

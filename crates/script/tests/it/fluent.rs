@@ -86,6 +86,28 @@ async fn a_sorted_query_reads_all_pages() {
 }
 
 #[tokio::test]
+async fn a_page_is_full_of_results_however_many_documents_a_filter_leaves_out() {
+    let numbered: Vec<Value> = (0..450).map(|n| json!({"id": n.to_string(), "n": n})).collect();
+    let mut documents = Documents::with(Value::Array(numbered));
+    // Each page of two starts where the one before ended; the last one is short.
+    let source = "function () {
+        var pages = [];
+        function next(continuation) {
+            var step = __.chain().filter(d => d.n % 90 === 89).pluck('n');
+            step.value({ pageSize: 2, continuation }, function (err, numbers, options) {
+                pages.push(numbers);
+                if (options.continuation) next(options.continuation); else __.response.setBody(pages);
+            });
+        }
+        next();
+    }";
+    let finished = execute(&mut documents, source, &json!([])).await.unwrap();
+    assert_eq!(body(&finished), json!([[89, 179], [269, 359], [449]]));
+    let error = thrown("function () { __.pluck('n', { continuation: 'fluent:x:' }, function () {}); }").await;
+    assert_eq!(error.number, Some(400));
+}
+
+#[tokio::test]
 async fn a_second_query_appends_its_result_as_text() {
     let source = "function () { __.pluck('id'); __.pluck('age'); }";
     let mut documents = Documents::with(people());

@@ -126,15 +126,82 @@ async fn results_have_limits() {
     }
 }
 
+/// Functions that find what an earlier row has left.
+const LEAKS: [&str; 14] = [
+    "function () { globalThis.n = (globalThis.n || 0) + 1; return globalThis.n; }",
+    "function () { if (typeof n === 'undefined') n = 0; n += 1; return n; }",
+    "function () { this.n = (this.n || 0) + 1; return this.n; }",
+    "function f() { f.n = (f.n || 0) + 1; return f.n; }",
+    "var n = 0; function f() { n += 1; return n; }",
+    "function () { Array.prototype.n = ([].n || 0) + 1; return [].n; }",
+    "function () { var p = (function* () {})().__proto__.__proto__; p.n = (p.n || 0) + 1; return p.n; }",
+    "function () { var g = [].constructor.constructor('return this')(); g.n = (g.n || 0) + 1; return g.n; }",
+    "function () { $script.n = ($script.n || 0) + 1; return $script.n; }",
+    "function () { var p = Object.getPrototypeOf(''.matchAll(/x/g)); p.n = (p.n || 0) + 1; return p.n; }",
+    "function () { Math.n = (Math.n || 0) + 1; return Math.n; }",
+    "function () { try { Math.n = (Math.n || 0) + 1; } catch (e) { return 1; } return Math.n; }",
+    "function () { Object.defineProperty(globalThis, 'n', { value: (globalThis.n || 0) + 1 }); return n; }",
+    "function (a) { arguments[0] = 1; if (!Date.n) Date.n = 0; Date.n += a; return Date.n; }",
+];
+
 #[tokio::test]
-async fn batches_do_not_see_each_other() {
+async fn rows_do_not_see_each_other() {
     let workers = workers();
-    let count = "function () { globalThis.n = (globalThis.n || 0) + 1; return globalThis.n; }";
-    for _ in 0..2 {
-        let mut calls = batch(&[("count", count)]);
-        push(&mut calls, 0, &[]);
-        push(&mut calls, 0, &[]);
-        let results = workers.evaluate(&calls, Turn::Own).await.unwrap();
-        assert_eq!(results, [Some(Value::Int64(1)), Some(Value::Int64(2))]);
+    for source in LEAKS {
+        let expected = if source.contains("$script") { None } else { Some(Value::Int64(1)) };
+        // The runtime of a large batch is kept for the next one; few calls get none.
+        for count in [3, 12, 12, 3] {
+            let mut calls = batch(&[("leak", source)]);
+            for _ in 0..count {
+                push(&mut calls, 0, &[Some(Value::Int64(5))]);
+            }
+            let results = workers.evaluate(&calls, Turn::Own).await;
+            match &expected {
+                Some(_) => assert_eq!(results, Ok(vec![expected.clone(); count]), "{source}"),
+                None => assert!(matches!(results, Err(ScriptFault::Thrown(_))), "{source}: {results:?}"),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_error_hook_does_not_outlive_its_row() {
+    let workers = workers();
+    let hook = "function (n) {
+        var native = Object.getPrototypeOf(TypeError);
+        if (n === 0) native.prepareStackTrace = function () { return 'hooked'; };
+        try { null.x; } catch (e) { return String(e.stack).indexOf('hooked'); } }";
+    let mut calls = batch(&[("hook", hook)]);
+    for n in 0..12 {
+        push(&mut calls, 0, &[Some(Value::Int64(n))]);
+    }
+    let results = workers.evaluate(&calls, Turn::Own).await.unwrap();
+    assert_eq!(results[1..], vec![Some(Value::Int64(-1)); 11]);
+}
+
+#[tokio::test]
+async fn functions_run_as_they_are_written() {
+    for (source, expected) in [
+        // Strict code would throw or do something else.
+        ("function () { sum = 0; for (i = 0; i < 4; i++) sum += i; return sum; }", json("6")),
+        (
+            "function () { var o = {}; o.toString = function () { return 'own'; }; return String(o); }",
+            json("\"own\""),
+        ),
+        ("function (a) { arguments[0] = 2; return a; }", json("2")),
+        ("function () { return 010; }", json("8")),
+        ("function () { 'text'.x = 1; return 1; }", json("1")),
+        ("function () { { function inner() { return 3; } } return inner(); }", json("3")),
+        (
+            "function () { String.prototype.shout = function () { return this + '!'; }; return 'a'.shout(); }",
+            json("\"a!\""),
+        ),
+        ("function () { var e = new Error('x'); e.name = 'Mine'; return String(e); }", json("\"Mine: x\"")),
+    ] {
+        assert_eq!(one(source, &[Some(Value::Int64(1))]).await.unwrap(), expected, "{source}");
+        let mut calls = batch(&[("f", source)]);
+        (0..12).for_each(|_| push(&mut calls, 0, &[Some(Value::Int64(1))]));
+        let results = workers().evaluate(&calls, Turn::Own).await.unwrap();
+        assert_eq!(results, vec![expected; 12], "{source}");
     }
 }

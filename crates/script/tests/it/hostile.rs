@@ -117,8 +117,19 @@ async fn used_up_memory_is_told_from_errors_of_scripts() {
         let ended = run(&workers, source).await;
         assert!(matches!(ended, Err(ScriptFault::MemoryExceeded { .. })), "{source}: {ended:?}");
     }
-    let ended = run(&workers, "function () { throw new Error('out of memory'); }").await;
-    assert!(matches!(ended, Err(ScriptFault::Thrown(_))), "{ended:?}");
+    for (source, text) in [
+        ("function () { throw new Error('out of memory'); }", "Error: out of memory"),
+        ("function () { throw null; }", "null"),
+        ("function () { throw undefined; }", "undefined"),
+        ("async function () { throw null; }", "null"),
+        ("function () { getContext().abort(null); }", "null"),
+    ] {
+        let ended = run(&workers, source).await;
+        assert!(
+            matches!(&ended, Err(ScriptFault::Thrown(thrown)) if thrown.text == text),
+            "{source}: {ended:?}"
+        );
+    }
 }
 
 /// The most memory that the worker with this argument has had resident, in KiB.

@@ -61,6 +61,29 @@ async fn calls_beyond_the_bounds_are_refused() {
 }
 
 #[tokio::test]
+async fn slow_scripts_do_not_hold_up_all_others() {
+    // Longer than a call waits for an extra turn.
+    let wait_max = script::EXTRA_AFTER * 3;
+    let workers = Workers::new(program(), Limits { busy_max: 1, wait_max, ..limits() });
+    let mut running = Vec::new();
+    for _ in 0..=script::EXTRA_TURNS {
+        let quick = workers.run(&call("function () {}", &json!([])), &mut Documents::default()).await;
+        assert!(quick.is_ok(), "{} slow scripts: {quick:?}", running.len());
+        let gate = Gate::default();
+        let (pool, mut host) = (workers.clone(), gate.clone());
+        let slow = tokio::spawn(async move { pool.run(&call(ONE_OPERATION, &json!([])), &mut host).await });
+        gate.asked.notified().await;
+        running.push((slow, gate));
+    }
+    let beyond = workers.run(&call("function () {}", &json!([])), &mut Documents::default()).await;
+    assert_eq!(beyond, Err(CallFault::Script(ScriptFault::Busy)), "extra turns have a bound");
+    for (slow, gate) in running {
+        gate.open.notify_one();
+        assert!(slow.await.unwrap().is_ok());
+    }
+}
+
+#[tokio::test]
 async fn functions_within_an_operation_use_the_turn_of_the_script() {
     let workers = Workers::new(program(), Limits { busy_max: 1, waiting_max: 0, ..limits() });
     let gate = Gate::default();
@@ -93,7 +116,7 @@ async fn many_calls_share_few_workers() {
     while let Some(ended) = calls.join_next().await {
         ended.unwrap();
     }
-    assert!((1..=2).contains(&workers.idle_count()));
+    assert!((1..=2 + script::EXTRA_TURNS).contains(&workers.idle_count()));
 }
 
 #[tokio::test]
@@ -118,6 +141,32 @@ async fn a_call_that_is_given_up_costs_its_worker_only() {
     running.abort();
     assert!(running.await.unwrap_err().is_cancelled());
     assert_eq!(workers.idle_count(), 0);
+    assert_eq!(workers.check("function () {}").await, Ok(()));
+}
+
+/// The processes of the workers of this memory limit, which no other test has.
+#[cfg(target_os = "linux")]
+fn worker_processes(memory_bytes: u64) -> Vec<i32> {
+    let argument = memory_bytes.to_string();
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let ids = processes.filter_map(|process| process.file_name().to_str()?.parse().ok());
+    ids.filter(|id: &i32| {
+        let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|part| part == argument.as_bytes())
+    })
+    .collect()
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn a_check_whose_worker_was_killed_gets_another_one() {
+    let memory_bytes = (64 << 20) + 11;
+    let workers = Workers::new(program(), Limits { memory_bytes, busy_max: 1, ..limits() });
+    workers.check("function () {}").await.unwrap();
+    for id in worker_processes(memory_bytes) {
+        let id = rustix::process::Pid::from_raw(id).unwrap();
+        rustix::process::kill_process(id, rustix::process::Signal::KILL).unwrap();
+    }
     assert_eq!(workers.check("function () {}").await, Ok(()));
 }
 

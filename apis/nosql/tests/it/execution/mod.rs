@@ -18,9 +18,30 @@ async fn client() -> Client {
 }
 
 async fn client_with(time: Duration) -> Client {
+    client_of(Limits { time, wait_max: Duration::from_secs(300), ..Limits::for_cores(3) }).await
+}
+
+/// With workers of this memory limit.
+async fn client_with_memory(memory_bytes: u64) -> Client {
+    let time = Duration::from_secs(60);
+    client_of(Limits { time, wait_max: time * 5, memory_bytes, ..Limits::for_cores(1) }).await
+}
+
+/// Kills the workers of this memory limit, which no other test has.
+fn kill_workers(memory_bytes: u64) {
+    let argument = memory_bytes.to_string();
+    for process in std::fs::read_dir("/proc").unwrap().flatten() {
+        let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        if line.split(|byte| *byte == 0).any(|part| part == argument.as_bytes()) {
+            let id = process.file_name().into_string().unwrap();
+            assert!(std::process::Command::new("kill").args(["-9", &id]).status().unwrap().success());
+        }
+    }
+}
+
+async fn client_of(limits: Limits) -> Client {
     let path = env!("CARGO_BIN_EXE_nosql-test-worker").into();
     let program = WorkerProgram { path, arguments: Vec::new() };
-    let limits = Limits { time, wait_max: Duration::from_secs(300), ..Limits::for_cores(3) };
     let scripts = ScriptOptions { program, limits };
     let client = Client::with_scripts(NosqlOptions::default(), Some(scripts)).await;
     client.create("/dbs", json!({ "id": "d" })).await;

@@ -1,6 +1,6 @@
 //! Stored procedures.
 
-use super::{client, client_with, execute, ids};
+use super::{client, client_with, client_with_memory, execute, ids, kill_workers};
 use crate::client::{Call, Client, DOCS};
 use http::StatusCode;
 use serde_json::{Value as Json, json};
@@ -254,6 +254,32 @@ async fn a_log_is_returned_if_the_client_wants_it() {
     let answer = client.send(call.header("x-ms-documentdb-script-enable-logging", "true")).await;
     let log = answer.header("x-ms-documentdb-script-log-results").unwrap();
     assert!(log.contains("saw%20it") && log.contains("%C3%BC%3B"), "{log}");
+}
+
+#[tokio::test]
+async fn the_log_of_a_procedure_that_fails_is_returned() {
+    let client = client().await;
+    let source = "function () { console.log('before'); throw new Error('no'); }";
+    let quiet = execute(&client, source, &json!([])).await;
+    assert_eq!((quiet.code(), quiet.header("x-ms-documentdb-script-log-results")), ((400, 0), None));
+    let call = Call::post("/dbs/d/colls/c/sprocs/p").key(&json!(["k"])).json(&json!([]));
+    let answer = client.send(call.header("x-ms-documentdb-script-enable-logging", "true")).await;
+    assert_eq!(answer.code(), (400, 0));
+    assert_eq!(answer.header("x-ms-documentdb-script-log-results"), Some("before%0A"));
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn a_procedure_whose_worker_was_killed_is_run_again() {
+    let client = client_with_memory((64 << 20) + 13).await;
+    let source = "function (id) { var c = getContext().getCollection();
+        c.createDocument(c.getSelfLink(), { id: id, pk: 'k' }); }";
+    assert_eq!(execute(&client, source, &json!(["a"])).await.code(), (200, 0));
+    // The worker waits for its next call, which then fails in the middle.
+    kill_workers((64 << 20) + 13);
+    let call = Call::post("/dbs/d/colls/c/sprocs/p").key(&json!(["k"])).json(&json!(["b"]));
+    assert_eq!(client.send(call).await.code(), (200, 0));
+    assert_eq!(ids(&client).await, ["a", "b"]);
 }
 
 #[tokio::test]

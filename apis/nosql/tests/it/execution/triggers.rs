@@ -89,6 +89,70 @@ async fn a_post_trigger_counts_in_the_same_transaction() {
 }
 
 #[tokio::test]
+async fn a_post_trigger_changes_the_answer() {
+    let client = client().await;
+    let shout = "function () { var response = getContext().getResponse(), made = response.getBody();
+        response.setBody({ id: made.id, shouted: true }); }";
+    define(&client, "shout", "Post", "All", shout).await;
+    let made = create(&client, &json!({ "id": "a", "pk": "k" }), POST, "shout").await;
+    assert_eq!((made.status, made.json()), (StatusCode::CREATED, json!({ "id": "a", "shouted": true })));
+    let one = || Call::get("/dbs/d/colls/c/docs/a").key(&json!(["k"]));
+    let stored = client.send(one()).await;
+    assert_eq!(stored.header("etag"), made.header("etag"));
+    assert_eq!(stored.json().get("shouted"), None, "only the answer is changed");
+    // The other headers stay what they were.
+    assert_eq!(stored.header("x-ms-item-lsn"), made.header("x-ms-item-lsn"));
+    let minimal =
+        Call::post(DOCS).key(&json!(["k"])).header("prefer", "return=minimal").header(POST, "shout");
+    let minimal = client.send(minimal.json(&json!({ "id": "b", "pk": "k" }))).await;
+    assert_eq!((minimal.status, minimal.body.is_empty()), (StatusCode::CREATED, true));
+    let deleted = Call::delete("/dbs/d/colls/c/docs/a").key(&json!(["k"])).header(POST, "shout");
+    define(&client, "gone", "Post", "Delete", "function () { getContext().getResponse().setBody(1); }").await;
+    assert_eq!(client.send(deleted).await.status, StatusCode::BAD_REQUEST, "there is no body to read");
+    let deleted =
+        client.send(Call::delete("/dbs/d/colls/c/docs/a").key(&json!(["k"])).header(POST, "gone")).await;
+    assert_eq!((deleted.status, deleted.body.is_empty()), (StatusCode::NO_CONTENT, true));
+}
+
+#[tokio::test]
+async fn the_answer_has_the_version_that_a_post_trigger_has_left() {
+    let client = client().await;
+    let twice =
+        "function () { var c = getContext().getCollection(), made = getContext().getResponse().getBody();
+        made.twice = true;
+        c.replaceDocument(made._self, made, function (err) { if (err) throw err; }); }";
+    define(&client, "twice", "Post", "All", twice).await;
+    let made = create(&client, &json!({ "id": "a", "pk": "k" }), POST, "twice").await;
+    let one = || Call::get("/dbs/d/colls/c/docs/a").key(&json!(["k"]));
+    let stored = client.send(one()).await;
+    assert_eq!(made.header("etag"), stored.header("etag"));
+    assert_eq!(made.json(), stored.json());
+    let body = json!({ "id": "a", "pk": "k", "n": 2 });
+    let guarded = Call::put("/dbs/d/colls/c/docs/a").key(&json!(["k"]));
+    let guarded = guarded.header("if-match", made.header("etag").unwrap());
+    assert_eq!(client.send(guarded.json(&body)).await.status, StatusCode::OK);
+    // One that is gone is answered as it was written.
+    let vanish = "function () { getContext().getCollection().deleteDocument(getContext().getResponse().getBody()._self); }";
+    define(&client, "vanish", "Post", "All", vanish).await;
+    let made = create(&client, &json!({ "id": "b", "pk": "k" }), POST, "vanish").await;
+    assert_eq!((made.status, &made.json()["id"]), (StatusCode::CREATED, &json!("b")));
+    assert_eq!(ids(&client).await, ["a"]);
+}
+
+#[tokio::test]
+async fn the_log_of_a_trigger_that_fails_is_returned() {
+    let client = client().await;
+    define(&client, "say", "Pre", "All", "function () { console.log('first'); }").await;
+    define(&client, "fail", "Post", "All", "function () { console.log('second'); throw new Error('no'); }")
+        .await;
+    let call = Call::post(DOCS).key(&json!(["k"])).header(PRE, "say").header(POST, "fail");
+    let call = call.header("x-ms-documentdb-script-enable-logging", "true");
+    let refused = client.send(call.json(&json!({ "id": "a", "pk": "k" }))).await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST);
+    assert_eq!(refused.header("x-ms-documentdb-script-log-results"), Some("first%0Asecond%0A"));
+}
+
+#[tokio::test]
 async fn a_delete_has_triggers_too() {
     let client = client().await;
     let keep = "function () { throw new Error(403, 'kept'); }";
