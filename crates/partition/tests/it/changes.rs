@@ -238,7 +238,7 @@ impl Case {
                 keyspace::logical_range(&keyspace::logical_prefix(crate::ID.container, &self.keys[key]))
             }
         };
-        let scan = ChangeScan { after: reader.after, keys, items_max, bytes_max: 1 << 20 };
+        let scan = ChangeScan { after: reader.after, keys, logical: None, items_max, bytes_max: 1 << 20 };
         let view = self.fixture.partition.view().await.unwrap();
         let (lsns, count, reached, is_end) = if reader.is_latest {
             let page = view.changes(&scan).await.unwrap();
@@ -353,7 +353,7 @@ async fn readers_of_random_histories_miss_and_repeat_nothing() {
 }
 
 fn scan(after: Lsn, items_max: usize) -> ChangeScan {
-    ChangeScan { after, keys: KeyRange::all(), items_max, bytes_max: 1 << 20 }
+    ChangeScan { after, keys: KeyRange::all(), logical: None, items_max, bytes_max: 1 << 20 }
 }
 
 #[tokio::test]
