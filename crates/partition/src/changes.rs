@@ -172,7 +172,8 @@ impl PartitionView {
         while !page.is_full(scan) && !history.is_enough() {
             let lsn = match history.next(|first| self.history_chunk(first)).await? {
                 Step::Transaction(lsn, entries) => {
-                    for (at, entry) in entries.into_iter().filter(|(_, entry)| scan.keys.contains(&entry.key)) {
+                    for (at, entry) in entries.into_iter().filter(|(_, entry)| scan.keys.contains(&entry.key))
+                    {
                         page.bytes += entry.document_bytes();
                         page.changes.push((at, entry));
                     }

@@ -137,8 +137,9 @@ impl Lineage {
         let is_forgotten = crate::planted::is_planted(crate::planted::PlantedFault::AncestorsAreForgotten);
         #[cfg(not(feature = "planted-faults"))]
         let is_forgotten = false;
-        let from =
-            move |ancestor: &&Ancestor| ancestor.remains.has_log() && ancestor.lsn_last >= first.lsn && !is_forgotten;
+        let from = move |ancestor: &&Ancestor| {
+            ancestor.remains.has_log() && ancestor.lsn_last >= first.lsn && !is_forgotten
+        };
         let ancestors = self.ancestors.iter().filter(from);
         ancestors.map(|ancestor| PartitionId { ordinal: ancestor.ordinal, ..self.id })
     }

@@ -24,8 +24,8 @@ use model::{
     ContainerDefinition, ContainerNumber, DatabaseNumber, DecodeFault, Decoder, EffectiveKey, EffectiveRange,
     Encoder, Fault, Lsn, OfferNumber, PartitionOrdinal, ResourceNumber, Rid, StorageFault, Throughput,
 };
-use partition::{Ancestor, Remains};
 use partition::index::{ComputedReader, parse_computed};
+use partition::{Ancestor, Remains};
 use std::sync::Arc;
 
 /// Versions of the rows, one for each kind. A row of an unknown version is refused.

@@ -92,7 +92,8 @@ impl IndexReader {
         let mut numbers = Vec::new();
         for piece in &*self.pieces {
             let (universe, dead) = (piece.universe(), piece.dead());
-            let ranks = (universe.rank_from(first)..universe.rank_after(last)).filter(|rank| !dead.contains(*rank));
+            let ranks =
+                (universe.rank_from(first)..universe.rank_after(last)).filter(|rank| !dead.contains(*rank));
             numbers.extend(ranks.filter_map(|rank| universe.get(rank)).take(count_max));
         }
         numbers.sort_unstable();
