@@ -529,10 +529,14 @@ impl PhysicalPartition {
 
     /// Prepares a split at `cut`, while the partition serves requests.
     pub async fn prepare_split(&self, cut: EffectiveKey) -> Result<PreparedSplit, Fault> {
+        // With rests: the writer executes no transactions during a step.
+        let steps = self.environment.index.steps();
         loop {
-            let _step = self.environment.index.steps().step().await;
+            let step = steps.slow_step().await;
             let cut = cut.clone();
-            if !self.send(|reply| Command::Tally { cut, reply }).await?? {
+            let has_more = self.send(|reply| Command::Tally { cut, reply }).await??;
+            step.end().await;
+            if !has_more {
                 break;
             }
         }
@@ -542,7 +546,11 @@ impl PhysicalPartition {
         if let Some(index) = view.index() {
             for piece in &*index.pieces {
                 match piece {
-                    Piece::Run(piece) => halves.push(RunHalves::of(&index.source(), piece, &cut).await?),
+                    Piece::Run(piece) => {
+                        let step = steps.slow_step().await;
+                        halves.push(RunHalves::of(&index.source(), piece, &cut).await?);
+                        step.end().await;
+                    }
                     Piece::Segment(_) => {}
                 }
             }
