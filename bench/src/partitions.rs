@@ -81,7 +81,17 @@ async fn split(options: &Options) -> Result<Vec<Row>> {
     rows.push(pause_row("pause of writes, under load, over 50 ms", pause));
     let slowest = turns.iter().map(|turn| turn.rate).fold(f64::INFINITY, f64::min);
     let longest = turns.iter().map(|turn| turn.p99_us).fold(0.0, f64::max);
-    let figures = format!("slowest of {} turns {slowest:.0}/s of {}", turns.len(), rate(&normal));
+    let mut rates: Vec<f64> = turns.iter().map(|turn| turn.rate).collect();
+    rates.sort_by(f64::total_cmp);
+    let figures = format!(
+        "slowest of {} turns {slowest:.0}/s, median {:.0}/s, of {}",
+        rates.len(),
+        rates[rates.len() / 2],
+        rate(&normal)
+    );
+    for turn in &turns {
+        println!("creates during a split: {:.0}/s, p99 {:.0} µs", turn.rate, turn.p99_us);
+    }
     rows.push(row("split", "creates during a split", figures, slowest / normal.rate, Goal::AtLeast(0.8)));
     let figures = format!("{longest:.0} of {:.0} µs", normal.p99_us);
     rows.push(row("split", "their p99", figures, longest / normal.p99_us, Goal::AtMost(3.0)));

@@ -7,14 +7,16 @@
 use crate::authorisation::{ChangeFeedPass, Principal};
 use crate::catalog::Container;
 use crate::engine::Engine;
-use crate::feed::{PAGE_BYTES_STOP, bounds};
+use crate::feed::{PAGE_BYTES_STOP, Scope, bounds};
 use crate::isolation::Size;
 use crate::router::{Attempts, Routed};
 use crate::slot::PartitionSlot;
+use bytes::Bytes;
 use eval::Meter;
 use kv::KeyRange;
 use model::policy::ChangeFeedPolicy;
 use model::{ChangeFeedFault, Charge, Fault, Lsn, PartitionOrdinal, SessionToken, Work};
+use partition::keyspace;
 use partition::{ChangeScan, HistoryEntry, LogPosition, PhysicalPartition};
 use plan::StoredDocument;
 use std::sync::Arc;
@@ -193,7 +195,13 @@ impl Engine {
     ) -> Result<Vec<ChangeSource>, Fault> {
         let container = pass.container;
         let (hashes, keys) = bounds(container, &pass.scope)?;
+        let definition = &container.definition().partition_key;
+        let is_key = match &pass.scope {
+            Scope::Key(key) => definition.is_complete(key),
+            Scope::Container | Scope::Range(..) | Scope::Hashes(_) => false,
+        };
         let source = |routed: Routed| {
+            let logical = is_key.then(|| keyspace::logical_key(&keys.start));
             let keys = keys.intersection(routed.slot.keys(container.number()))?;
             let start = match &request.start {
                 ChangeStart::Beginning => SourceStart::After(Lsn(0)),
@@ -201,7 +209,7 @@ impl Engine {
                 ChangeStart::Since(second) => SourceStart::Since(*second),
                 ChangeStart::After(position) => SourceStart::After(position.lsn_in(&routed.slot)),
             };
-            Some(ChangeSource { routed, keys, start })
+            Some(ChangeSource { routed, keys, logical, start })
         };
         let routed = self.owners_of(container, &hashes, &request.session).await?;
         for routed in &routed {
@@ -236,6 +244,8 @@ impl Engine {
 struct ChangeSource {
     routed: Routed,
     keys: KeyRange,
+    /// The logical key, if the scope is one logical partition.
+    logical: Option<Bytes>,
     start: SourceStart,
 }
 
@@ -251,6 +261,7 @@ struct SourceRead {
     partition: Arc<PhysicalPartition>,
     ordinal: PartitionOrdinal,
     keys: KeyRange,
+    logical: Option<Bytes>,
     start: SourceStart,
 }
 
@@ -260,6 +271,7 @@ impl ChangeSource {
             partition: Arc::clone(&self.routed.partition),
             ordinal: self.routed.slot.ordinal,
             keys: self.keys.clone(),
+            logical: self.logical.clone(),
             start: self.start,
         }
     }
@@ -317,6 +329,7 @@ async fn read_page(
             let scan = ChangeScan {
                 after: *after,
                 keys: source.keys.clone(),
+                logical: source.logical.clone(),
                 items_max: CHANGES_AT_ONCE.min(items_max - page.changes.len()),
                 bytes_max: PAGE_BYTES_STOP - page.bytes,
             };
@@ -399,7 +412,7 @@ mod tests {
     use super::*;
     use crate::catalog::CatalogStamp;
     use model::EffectiveRange;
-    use partition::Ancestor;
+    use partition::{Ancestor, Remains};
 
     #[test]
     fn a_position_holds_for_the_parts_of_a_split_partition() {
@@ -407,7 +420,7 @@ mod tests {
             let ancestor = |ordinal: &u32| Ancestor {
                 ordinal: PartitionOrdinal(*ordinal),
                 lsn_last: Lsn(100),
-                is_empty: false,
+                remains: Remains::All,
             };
             let ancestors = parents.iter().map(ancestor).collect();
             let since = CatalogStamp { change: 0, ts: 0 };

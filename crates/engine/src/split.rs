@@ -55,7 +55,7 @@ pub enum PartitionState {
     Serving,
     /// It serves requests and is being split.
     Splitting,
-    /// It serves requests and still shares rows with partitions that were split from the same one.
+    /// It serves requests and still shares index runs with partitions that were split from the same one.
     Separating,
 }
 
@@ -127,7 +127,7 @@ impl Engine {
         let status = |routed: &crate::router::Routed| {
             let slot = &routed.slot;
             let counts = routed.partition.counts();
-            let shares = map.ancestors_of(slot).iter().any(|ancestor| !ancestor.is_empty);
+            let shares = map.ancestors_of(slot).iter().any(|ancestor| ancestor.remains.has_runs());
             PartitionStatus {
                 ordinal: slot.ordinal,
                 range: slot.range.clone(),

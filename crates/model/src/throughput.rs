@@ -53,6 +53,9 @@ impl Throughput {
     }
 }
 
+/// Stored bytes for which the minimum has one request unit per second.
+const STORED_BYTES_PER_UNIT: u64 = 1 << 30;
+
 /// A change of an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThroughputChange {
@@ -64,27 +67,31 @@ pub enum ThroughputChange {
     MigrateToManual,
 }
 
-/// The lower bound of an offer: it depends on its highest rate so far and, for a database, on its containers.
+/// The lower bound of an offer: it depends on its highest rate so far, on what is stored and, for a database, on its
+/// containers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThroughputFloor {
     /// The highest rate of the offer so far.
     pub highest: u64,
     /// Containers that share it; 0 for the offer of a container.
     pub shared_by: u64,
+    /// Bytes of the documents in its containers.
+    pub stored_bytes: u64,
 }
 
 impl ThroughputFloor {
     /// The minimum rate for the kind of `throughput`.
     pub fn of(self, throughput: Throughput) -> u64 {
         let beyond_free = self.shared_by.saturating_sub(SHARED_CONTAINERS_FREE);
+        let by_storage = self.stored_bytes / STORED_BYTES_PER_UNIT;
         match throughput {
             Throughput::Manual(_) => {
-                let by_history = (self.highest / 100).next_multiple_of(THROUGHPUT_STEP);
-                by_history.max(THROUGHPUT_MIN + THROUGHPUT_STEP * beyond_free)
+                let least = (self.highest / 100).max(by_storage).next_multiple_of(THROUGHPUT_STEP);
+                least.max(THROUGHPUT_MIN + THROUGHPUT_STEP * beyond_free).min(THROUGHPUT_MAX)
             }
             Throughput::Autoscale { .. } => {
-                let by_history = (self.highest / 10).next_multiple_of(AUTOSCALE_MIN);
-                by_history.max(AUTOSCALE_MIN + AUTOSCALE_MIN * beyond_free)
+                let least = (self.highest / 10).max(10 * by_storage).next_multiple_of(AUTOSCALE_MIN);
+                least.max(AUTOSCALE_MIN + AUTOSCALE_MIN * beyond_free).min(THROUGHPUT_MAX)
             }
         }
     }
@@ -180,16 +187,33 @@ impl Throughput {
 mod tests {
     use super::*;
 
-    const NEW: ThroughputFloor = ThroughputFloor { highest: 400, shared_by: 0 };
+    const NEW: ThroughputFloor = ThroughputFloor { highest: 400, shared_by: 0, stored_bytes: 0 };
 
     fn autoscale(max: u64) -> Throughput {
         Throughput::Autoscale { max, increment_percent: 0 }
     }
 
     #[test]
+    fn the_floor_follows_storage() {
+        const GIB: u64 = 1 << 30;
+        let floor = |stored_bytes| {
+            let floor = ThroughputFloor { stored_bytes, ..NEW };
+            (floor.of(Throughput::Manual(0)), floor.of(autoscale(0)))
+        };
+        assert_eq!(floor(100 * GIB), (400, 1000));
+        assert_eq!(floor(101 * GIB - 1), (400, 1000));
+        assert_eq!(floor(101 * GIB), (400, 2000));
+        assert_eq!(floor(400 * GIB), (400, 4000));
+        assert_eq!(floor(401 * GIB), (500, 5000));
+        assert_eq!(floor(u64::MAX), (THROUGHPUT_MAX, THROUGHPUT_MAX));
+        let many = ThroughputFloor { highest: 100_000, shared_by: 30, stored_bytes: 1_500 * GIB };
+        assert_eq!((many.of(Throughput::Manual(0)), many.of(autoscale(0))), (1500, 15_000));
+    }
+
+    #[test]
     fn the_floor_follows_history_and_containers() {
         let floor = |highest, shared_by| {
-            let floor = ThroughputFloor { highest, shared_by };
+            let floor = ThroughputFloor { highest, shared_by, stored_bytes: 0 };
             (floor.of(Throughput::Manual(0)), floor.of(autoscale(0)))
         };
         assert_eq!(floor(400, 0), (400, 1000));

@@ -25,7 +25,7 @@ pub(crate) async fn audit_history(
     let id = spec.id;
     let lineage = Lineage::of(spec);
     let mut found = BTreeMap::new();
-    let ancestors = spec.ancestors.iter().filter(|ancestor| !ancestor.is_empty);
+    let ancestors = spec.ancestors.iter().filter(|ancestor| ancestor.remains.has_log());
     let ordinals = ancestors.map(|ancestor| ancestor.ordinal).chain([id.ordinal]);
     for source in ordinals.map(|ordinal| PartitionId { ordinal, ..id }) {
         for (key, row) in rows(view, HISTORY, keyspace::partition_rows(source)).await? {

@@ -3,7 +3,7 @@
 use crate::audit::{AuditReport, AuditScope, Finding, ImpliedRows, WrittenVersion, rows};
 use crate::head::Head;
 use crate::keyspace::{self, HISTORY, INDEX, LOG, META, PartitionId};
-use crate::lineage::Ancestor;
+use crate::lineage::{Ancestor, Remains};
 use crate::log::{LogEntry, LogKind, LogPosition, load_consumers};
 use crate::storage::damaged;
 use bytes::Bytes;
@@ -29,8 +29,6 @@ pub(crate) async fn audit_logs(
 struct LogSource {
     id: PartitionId,
     lsn_last: Lsn,
-    /// The partitions whose versions may have their entries here.
-    writers: Vec<u32>,
     /// From here on there may be entries that are kept for a consumer.
     kept_from: Option<LogPosition>,
 }
@@ -46,20 +44,13 @@ async fn log_sources(
         let Some(head) = heads.get(&spec.id.ordinal.0) else { continue };
         let has_consumers = !load_consumers(view, spec.id).await?.is_empty();
         let kept_from = has_consumers.then_some(head.trimmed);
-        let own = Ancestor { ordinal: spec.id.ordinal, lsn_last: head.lsn, is_empty: false };
-        let mut writers = Vec::new();
-        for Ancestor { ordinal, lsn_last, is_empty } in spec.ancestors.iter().copied().chain([own]) {
-            writers.push(ordinal.0);
-            if is_empty {
+        let own = Ancestor { ordinal: spec.id.ordinal, lsn_last: head.lsn, remains: Remains::All };
+        for Ancestor { ordinal, lsn_last, remains } in spec.ancestors.iter().copied().chain([own]) {
+            if !remains.has_log() {
                 continue;
             }
             let id = PartitionId { ordinal, ..spec.id };
-            let source = sources.entry(ordinal.0).or_insert_with(|| LogSource {
-                id,
-                lsn_last,
-                writers: writers.clone(),
-                kept_from,
-            });
+            let source = sources.entry(ordinal.0).or_insert(LogSource { id, lsn_last, kept_from });
             source.kept_from = source.kept_from.into_iter().chain(kept_from).min();
         }
     }
@@ -73,14 +64,22 @@ pub(crate) async fn audit_prefixes(
     report: &mut AuditReport,
 ) -> Result<(), Fault> {
     let live: BTreeSet<u32> = scope.partitions.iter().map(|spec| spec.id.ordinal.0).collect();
-    let ancestors = scope.partitions.iter().flat_map(|spec| &spec.ancestors);
-    let shared: BTreeSet<u32> =
-        ancestors.filter(|ancestor| !ancestor.is_empty).map(|ancestor| ancestor.ordinal.0).collect();
+    let ancestors: BTreeMap<u32, Remains> = scope
+        .partitions
+        .iter()
+        .flat_map(|spec| &spec.ancestors)
+        .map(|ancestor| (ancestor.ordinal.0, ancestor.remains))
+        .collect();
     for space in [LOG, HISTORY, INDEX, META] {
         for (key, _) in rows(view, space, keyspace::container_rows(scope.container)).await? {
             let id = keyspace::parse_partition(&key).ok_or_else(|| damaged("key of a partition's row"))?;
-            let is_shared = space != META && shared.contains(&id.ordinal.0);
-            if !live.contains(&id.ordinal.0) && !is_shared {
+            let remains = ancestors.get(&id.ordinal.0).copied().unwrap_or(Remains::Nothing);
+            let is_left = match space {
+                META => false,
+                INDEX => remains.has_runs(),
+                _ => remains.has_log(),
+            };
+            if !live.contains(&id.ordinal.0) && !is_left {
                 report.findings.push(Finding::Orphan { space, key });
             }
         }
@@ -116,7 +115,7 @@ async fn audit_log(
         if !keys_of(&entry).all(|key| keyspace::parse_container(key) == Some(scope.container)) {
             broken("the container");
         }
-        let version = source.writers.iter().find_map(|writer| derived.versions.remove(&(*writer, at)));
+        let version = derived.versions.remove(&(id.ordinal.0, at));
         let number_key = keyspace::number_key(scope.container, entry.number);
         match version {
             Some(version) if entry.is_removal() => broken_version(version, at, report),

@@ -6,15 +6,18 @@
 //! another view than the one before it.
 
 use crate::history::HistoryEntry;
-use crate::log::{LogEntry, LogPosition};
-use crate::view::PartitionView;
+use crate::lineage::LineageChunk;
+use crate::log::LogPosition;
+use crate::view::{LOG_ROWS_MAX, PartitionView};
+use bytes::Bytes;
 use kv::KeyRange;
 use model::{ChangeFeedFault, DocumentNumber, Fault, Lsn};
 use plan::StoredDocument;
 use std::collections::VecDeque;
 
-/// Entries of the log after which a page ends, even if it has no documents: most may belong to other keys.
-const ENTRIES_MAX: usize = 1024;
+/// Entries of the log after which a page ends, even if it has no documents: most may belong to other keys, or to other
+/// partitions that were split from the same one.
+pub(crate) const ENTRIES_MAX: usize = 1024;
 /// Documents that are fetched at once. What does not fit into the page is fetched again for the next one.
 const FETCH_MAX: usize = 16;
 
@@ -25,6 +28,8 @@ pub struct ChangeScan {
     pub after: Lsn,
     /// The keys of the documents.
     pub keys: KeyRange,
+    /// The logical key ([`crate::keyspace::logical_key`]), if these are the keys of one logical partition.
+    pub logical: Option<Bytes>,
     /// Changes after which the page ends.
     pub items_max: usize,
     /// Bytes of documents after which the page ends.
@@ -42,17 +47,17 @@ pub struct ChangePage<C> {
     pub reached: Lsn,
     /// Whether these were all changes.
     pub is_end: bool,
-    /// Entries that were read, of documents with any keys.
+    /// Entries that were read, of documents with any keys and of siblings.
     pub entries: usize,
 }
 
 impl<C> ChangePage<C> {
-    fn after(lsn: Lsn) -> ChangePage<C> {
+    pub(crate) fn after(lsn: Lsn) -> ChangePage<C> {
         ChangePage { changes: Vec::new(), bytes: 0, reached: lsn, is_end: false, entries: 0 }
     }
 
     /// All changes of a transaction were read.
-    fn pass(&mut self, lsn: Lsn) {
+    pub(crate) fn pass(&mut self, lsn: Lsn) {
         self.reached = lsn;
         #[cfg(feature = "planted-faults")]
         if lsn.0.is_multiple_of(8) {
@@ -66,12 +71,12 @@ impl<C> ChangePage<C> {
         }
     }
 
-    fn is_full(&self, scan: &ChangeScan) -> bool {
+    pub(crate) fn is_full(&self, scan: &ChangeScan) -> bool {
         self.changes.len() >= scan.items_max || self.bytes >= scan.bytes_max
     }
 
     /// Ends the page at the end of the log. All later changes have a higher LSN than the view.
-    fn ended(mut self, view: Lsn) -> ChangePage<C> {
+    pub(crate) fn ended(mut self, view: Lsn) -> ChangePage<C> {
         self.reached = self.reached.max(view);
         self.is_end = true;
         self
@@ -99,6 +104,9 @@ impl PartitionView {
     /// not among them.
     pub async fn changes(&self, scan: &ChangeScan) -> Result<ChangePage<StoredDocument>, Fault> {
         self.check_reached(scan.after)?;
+        if let Some(page) = self.changes_of_key(scan).await? {
+            return Ok(page);
+        }
         let mut page = ChangePage::after(scan.after);
         let mut log = Entries::after(scan.after);
         // One entry more than the page needs shows whether the last transaction is complete.
@@ -107,15 +115,25 @@ impl PartitionView {
             let fetched_max = FETCH_MAX.min(scan.items_max.saturating_sub(page.changes.len())).max(1);
             let mut written: Vec<Written> = Vec::new();
             let mut numbers = Vec::new();
-            while numbers.len() < fetched_max && page.entries < ENTRIES_MAX {
-                let read = |first| self.log_of(first, rows_max);
-                let Some((lsn, entries)) = log.transaction(read).await? else { break };
-                page.entries += entries.len();
-                let live = entries.iter().filter(|entry| !entry.is_removal()).map(|entry| entry.number);
+            let mut is_end = false;
+            while numbers.len() < fetched_max && !log.is_enough() {
                 let from = numbers.len();
-                numbers.extend(live);
+                let lsn = match log.next(|first| self.log_chunk(first, rows_max)).await? {
+                    Step::Transaction(lsn, entries) => {
+                        let entries = entries.iter().map(|(_, entry)| entry);
+                        let live = entries.filter(|entry| !entry.is_removal()).map(|entry| entry.number);
+                        numbers.extend(live);
+                        lsn
+                    }
+                    Step::OfSiblings(lsn) => lsn,
+                    Step::End => {
+                        is_end = true;
+                        break;
+                    }
+                };
                 written.push(Written { lsn, numbers: numbers[from..].to_vec() });
             }
+            page.entries = log.scanned;
             let mut found = self.by_numbers(&numbers, &scan.keys).await?.into_iter().peekable();
             for transaction in written {
                 for number in transaction.numbers {
@@ -131,10 +149,10 @@ impl PartitionView {
                     return Ok(page);
                 }
             }
-            if log.is_end {
+            if is_end {
                 return Ok(page.ended(self.lsn));
             }
-            if page.entries >= ENTRIES_MAX {
+            if log.is_enough() {
                 return Ok(page);
             }
         }
@@ -151,15 +169,20 @@ impl PartitionView {
         }
         let mut page = ChangePage::after(scan.after);
         let mut history = Entries::after(scan.after);
-        while !page.is_full(scan) && page.entries < ENTRIES_MAX {
-            let Some((lsn, entries)) = history.positioned(|first| self.history(first)).await? else {
-                return Ok(page.ended(self.lsn));
+        while !page.is_full(scan) && !history.is_enough() {
+            let lsn = match history.next(|first| self.history_chunk(first)).await? {
+                Step::Transaction(lsn, entries) => {
+                    for (at, entry) in entries.into_iter().filter(|(_, entry)| scan.keys.contains(&entry.key))
+                    {
+                        page.bytes += entry.document_bytes();
+                        page.changes.push((at, entry));
+                    }
+                    lsn
+                }
+                Step::OfSiblings(lsn) => lsn,
+                Step::End => return Ok(page.ended(self.lsn)),
             };
-            page.entries += entries.len();
-            for (at, entry) in entries.into_iter().filter(|(_, entry)| scan.keys.contains(&entry.key)) {
-                page.bytes += entry.document_bytes();
-                page.changes.push((at, entry));
-            }
+            page.entries = history.scanned;
             page.pass(lsn);
         }
         Ok(page)
@@ -185,16 +208,18 @@ impl PartitionView {
     async fn earlier_after(&self, lsn: Lsn, second: u64) -> Result<Earlier, Fault> {
         let mut log = Entries::after(lsn);
         let mut last = None;
-        let mut count = 0;
-        while count < ENTRIES_MAX {
-            let Some((lsn, entries)) = log.transaction(|first| self.log(first)).await? else {
-                return Ok(last.map_or(Earlier::Nothing, |_| Earlier::Exactly(self.lsn)));
-            };
-            if entries.iter().any(|entry: &LogEntry| entry.time.seconds() >= second) {
-                return Ok(last.map_or(Earlier::Nothing, Earlier::Exactly));
+        while last.is_none() || !log.is_enough() {
+            match log.next(|first| self.log_chunk(first, LOG_ROWS_MAX)).await? {
+                Step::Transaction(_, entries)
+                    if entries.iter().any(|(_, entry)| entry.time.seconds() >= second) =>
+                {
+                    return Ok(last.map_or(Earlier::Nothing, Earlier::Exactly));
+                }
+                Step::Transaction(passed, _) => last = Some(passed),
+                Step::OfSiblings(passed) if passed > lsn => last = Some(passed),
+                Step::OfSiblings(_) => {}
+                Step::End => return Ok(last.map_or(Earlier::Nothing, |_| Earlier::Exactly(self.lsn))),
             }
-            count += entries.len();
-            last = Some(lsn);
         }
         Ok(last.map_or(Earlier::Nothing, Earlier::Until))
     }
@@ -216,45 +241,53 @@ impl HistoryEntry {
 /// Entries of a log, read in chunks and returned by transaction.
 struct Entries<E> {
     read: VecDeque<(LogPosition, E)>,
-    next: LogPosition,
-    /// Whether everything was read.
-    is_end: bool,
+    /// Where the next chunk starts; `None` if everything was read.
+    next: Option<LogPosition>,
+    /// Rows that were read, of siblings too.
+    scanned: usize,
+}
+
+/// What comes next in a log.
+enum Step<E> {
+    /// A transaction with the positions of its entries.
+    Transaction(Lsn, Vec<(LogPosition, E)>),
+    /// Up to this LSN there were only entries of siblings.
+    OfSiblings(Lsn),
+    End,
 }
 
 impl<E> Entries<E> {
     fn after(lsn: Lsn) -> Entries<E> {
-        Entries { read: VecDeque::new(), next: LogPosition::start_of(lsn.next()), is_end: false }
+        Entries { read: VecDeque::new(), next: Some(LogPosition::start_of(lsn.next())), scanned: 0 }
     }
 
-    /// The next transaction; `None` at the end.
-    async fn transaction<R>(
-        &mut self,
-        read: impl Fn(LogPosition) -> R,
-    ) -> Result<Option<(Lsn, Vec<E>)>, Fault>
-    where
-        R: Future<Output = Result<Vec<(LogPosition, E)>, Fault>>,
-    {
-        let transaction = self.positioned(read).await?;
-        Ok(transaction.map(|(lsn, entries)| (lsn, entries.into_iter().map(|(_, entry)| entry).collect())))
+    /// Whether a page should end, since enough entries were read and returned.
+    fn is_enough(&self) -> bool {
+        self.scanned >= ENTRIES_MAX && self.read.is_empty()
     }
 
-    /// The next transaction, with the positions of its entries.
-    async fn positioned<R>(
-        &mut self,
-        read: impl Fn(LogPosition) -> R,
-    ) -> Result<Option<(Lsn, Vec<(LogPosition, E)>)>, Fault>
+    /// Reads on, by at least a transaction or a chunk.
+    async fn next<R>(&mut self, read: impl Fn(LogPosition) -> R) -> Result<Step<E>, Fault>
     where
-        R: Future<Output = Result<Vec<(LogPosition, E)>, Fault>>,
+        R: Future<Output = Result<LineageChunk<E>, Fault>>,
     {
         let mut entries: Vec<(LogPosition, E)> = Vec::new();
         loop {
             if self.read.is_empty() {
-                self.read = read(self.next).await?.into();
-                let Some((last, _)) = self.read.back() else {
-                    self.is_end = true;
-                    break;
-                };
-                self.next = LogPosition { position: last.position.saturating_add(1), ..*last };
+                let Some(first) = self.next else { break };
+                let chunk = read(first).await?;
+                self.scanned += chunk.scanned;
+                let reached = chunk.reached;
+                self.next = reached.map(LogPosition::next);
+                self.read = chunk.positioned();
+                if let (Some(reached), true) = (reached, self.read.is_empty()) {
+                    match entries.first() {
+                        // The transaction of that LSN may have more entries.
+                        None => return Ok(Step::OfSiblings(Lsn(reached.lsn.0.saturating_sub(1)))),
+                        Some((at, _)) if at.lsn < reached.lsn => break,
+                        Some(_) => continue,
+                    }
+                }
             }
             let lsn = entries.first().or(self.read.front()).map(|(at, _)| at.lsn);
             while let Some(entry) = self.read.pop_front_if(|(at, _)| Some(at.lsn) == lsn) {
@@ -264,6 +297,9 @@ impl<E> Entries<E> {
                 break;
             }
         }
-        Ok(entries.first().map(|(at, _)| at.lsn).map(|lsn| (lsn, entries)))
+        Ok(match entries.first() {
+            Some((at, _)) => Step::Transaction(at.lsn, entries),
+            None => Step::End,
+        })
     }
 }

@@ -10,6 +10,7 @@ mod budget;
 mod cache;
 mod carryover;
 mod changes;
+mod changes_of_key;
 mod checkpoint;
 mod clock;
 mod draft;
@@ -52,16 +53,16 @@ pub use checkpoint::{RescheduleCheckpoint, RescheduleProgress};
 pub use draft::Draft;
 pub use head::highest_assigned;
 pub use history::{HistoryEntry, HistoryKind};
-pub use lineage::Ancestor;
+pub use lineage::{Ancestor, Remains};
 pub use log::{LogEntry, LogKind, LogPosition};
 pub use metrics::PartitionMetrics;
 pub use partition::{
     Executed, IdleClose, PartitionCounts, PartitionEnvironment, PartitionSpec, PhysicalPartition, Unexecuted,
-    delete_owner_row, new_partition_rows,
+    delete_owner_row, new_partition_rows, stored_counts,
 };
 pub use record::stored_document;
 pub use shape::{ContainerShape, CurrentShape};
-pub use split::{PreparedSplit, Seal, SealedPartition, Separation};
+pub use split::{PreparedSplit, Seal, SealedPartition};
 pub use staging::{TRANSACTION_BYTES_MAX, TRANSACTION_DOCUMENTS_MAX};
 pub use storage::{commit_fault, read_fault};
 pub use view::{NumberPage, NumberScan, PartitionView, RecordPage, RecordScan};

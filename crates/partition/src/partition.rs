@@ -21,9 +21,9 @@ use crate::numbering::Numbering;
 use crate::owner::Owner;
 use crate::published::Published;
 use crate::shape::CurrentShape;
-use crate::split::{PreparedSplit, Seal, SealedPartition, Separation};
+use crate::split::{PreparedSplit, Seal, SealedPartition};
 use crate::staging::CountsChange;
-use crate::storage::commit_fault;
+use crate::storage::{commit_fault, read_fault};
 use crate::view::{PartitionView, RecordPage, RecordScan};
 use crate::writer::{Command, Execution, KeyLock, SplitCommand, Writer};
 use arc_swap::ArcSwap;
@@ -31,7 +31,8 @@ use bytes::Bytes;
 use kv::{Batch, CommitFault, Durability, Lane, Store, View};
 use model::limits::ITEM_BYTES_MAX;
 use model::{
-    Ambient, ConflictFault, EffectiveKey, EffectiveRange, Fault, Lsn, MissingFault, StorageFault, Work,
+    Ambient, ConflictFault, EffectiveKey, EffectiveRange, Fault, Lsn, MissingFault, PartitionOrdinal,
+    StorageFault, Work,
 };
 use plan::{Condition, LogicalKey, Outcome, StepFault, Target, Transaction};
 use std::sync::Arc;
@@ -140,6 +141,13 @@ pub struct PhysicalPartition {
 pub fn new_partition_rows(id: PartitionId, floor: u64, batch: &mut Batch) {
     batch.put(META, keyspace::owner_key(id), Owner::first().encode());
     batch.put(META, keyspace::head_key(id), Head::first(floor).encode());
+}
+
+/// The counts of a partition as they are stored, without opening it; `None` if it does not exist.
+pub async fn stored_counts(view: &View, id: PartitionId) -> Result<Option<PartitionCounts>, Fault> {
+    let row = view.get(META, &keyspace::head_key(id)).await.map_err(read_fault)?;
+    let head = row.map(|row| Head::decode(&row)).transpose()?;
+    Ok(head.map(|head| PartitionCounts { documents: head.documents, bytes: head.bytes }))
 }
 
 /// Deletes the owner row in the catalog's batch that drops the container. All batches of the partition's writer are
@@ -288,7 +296,6 @@ impl PhysicalPartition {
             index: published.index.clone(),
             partition: self.spec.id,
             lineage: Arc::clone(&self.lineage),
-            has_own_log: published.has_own_log,
             shape,
             lsn: published.lsn,
             counts: published.counts,
@@ -522,10 +529,14 @@ impl PhysicalPartition {
 
     /// Prepares a split at `cut`, while the partition serves requests.
     pub async fn prepare_split(&self, cut: EffectiveKey) -> Result<PreparedSplit, Fault> {
+        // With rests: the writer executes no transactions during a step.
+        let steps = self.environment.index.steps();
         loop {
-            let _step = self.environment.index.steps().step().await;
+            let step = steps.slow_step().await;
             let cut = cut.clone();
-            if !self.send(|reply| Command::Tally { cut, reply }).await?? {
+            let has_more = self.send(|reply| Command::Tally { cut, reply }).await??;
+            step.end().await;
+            if !has_more {
                 break;
             }
         }
@@ -535,7 +546,11 @@ impl PhysicalPartition {
         if let Some(index) = view.index() {
             for piece in &*index.pieces {
                 match piece {
-                    Piece::Run(piece) => halves.push(RunHalves::of(&index.source(), piece, &cut).await?),
+                    Piece::Run(piece) => {
+                        let step = steps.slow_step().await;
+                        halves.push(RunHalves::of(&index.source(), piece, &cut).await?);
+                        step.end().await;
+                    }
                     Piece::Segment(_) => {}
                 }
             }
@@ -551,8 +566,8 @@ impl PhysicalPartition {
         Ok((sealed, Seal { outcome: sender }))
     }
 
-    /// One step of separating the partition from its ancestors.
-    pub async fn separate(&self) -> Result<Separation, Fault> {
+    /// Separates the partition from its ancestors in the background. Returns those whose index runs it still uses.
+    pub async fn separate(&self) -> Result<Vec<PartitionOrdinal>, Fault> {
         self.send(|reply| Command::Separate { reply }).await?
     }
 

@@ -25,8 +25,6 @@ pub(crate) struct Published {
     pub(crate) time: Ticks,
     /// The history has every change from this position on.
     pub(crate) history_from: LogPosition,
-    /// Whether the view has all log entries of the partition under its own prefix, none under those of ancestors.
-    pub(crate) has_own_log: bool,
     /// The lane of the batches up to this state. If it is rewound, some of them may be lost.
     pub(crate) lane: Lane,
     /// Whether the writer has ended because it no longer owns the partition. Cached records may then be out of date.
@@ -57,7 +55,6 @@ impl Published {
             counts,
             time: head.time,
             history_from: head.history_from,
-            has_own_log: false,
             lane,
             has_ended: false,
         }

@@ -23,7 +23,7 @@ use crate::partition::PartitionCounts;
 use crate::staging::CountsChange;
 use bytes::Bytes;
 use kv::{Batch, KeyRange};
-use model::{Ambient, EffectiveKey, LimitFault, Lsn, PartitionOrdinal};
+use model::{Ambient, EffectiveKey, LimitFault, Lsn};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -177,13 +177,4 @@ impl Seal {
 pub(crate) enum SplitOutcome {
     Committed,
     Refused,
-}
-
-/// The result of one step of separating a partition from its ancestors.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Separation {
-    /// Whether another step has something to do now.
-    pub has_more: bool,
-    /// The ancestors whose rows the partition still needs.
-    pub needs: Vec<PartitionOrdinal>,
 }

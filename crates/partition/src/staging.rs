@@ -389,10 +389,9 @@ impl<'a> Staging<'a> {
             return Some(entry.kind);
         }
         if old.lsn <= self.context.lsn_consumed {
-            let lineage = self.context.lineage;
-            for place in lineage.places_of(old.ordinal) {
-                self.delete(LOG, keyspace::log_key(place, old.log_position()));
-            }
+            // Under the prefix of the partition that wrote it, which may be an ancestor.
+            let place = PartitionId { ordinal: old.ordinal, ..self.context.partition };
+            self.delete(LOG, keyspace::log_key(place, old.log_position()));
         }
         None
     }

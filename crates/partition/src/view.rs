@@ -7,7 +7,7 @@ use crate::evaluate::read_outcome;
 use crate::history::HistoryEntry;
 use crate::index::{Fingerprint, IndexReader, RequiredTerms};
 use crate::keyspace::{self, EXPIRY, NUMBERS, PartitionId, RECORDS};
-use crate::lineage::Lineage;
+use crate::lineage::{Lineage, LineageChunk};
 use crate::log::{LogEntry, LogPosition};
 use crate::overlay::RowsView;
 use crate::partition::PartitionCounts;
@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Rows per log scan.
-const LOG_ROWS_MAX: usize = 1024;
+pub(crate) const LOG_ROWS_MAX: usize = 1024;
 /// Bytes per log scan.
 const LOG_BYTES_MAX: usize = 256 * 1024;
 
@@ -40,8 +40,6 @@ pub struct PartitionView {
     pub(crate) index: Option<Arc<IndexReader>>,
     pub(crate) partition: PartitionId,
     pub(crate) lineage: Arc<Lineage>,
-    /// Whether all log entries of the partition are under its own prefix.
-    pub(crate) has_own_log: bool,
     pub(crate) shape: Arc<ContainerShape>,
     pub(crate) lsn: Lsn,
     pub(crate) counts: PartitionCounts,
@@ -231,6 +229,13 @@ impl PartitionView {
 
     /// Reads documents in number order, without expired ones.
     pub async fn numbered(&self, scan: &NumberScan) -> Result<NumberPage, Fault> {
+        // Most numbers of an ancestor may belong to siblings. The index has only those of this partition.
+        let own = [0, DocumentNumber::COUNTER_MAX]
+            .map(|counter| DocumentNumber::new(self.partition.ordinal, counter));
+        let is_ancestors = Some(scan.first) < own[0] || Some(scan.first) > own[1];
+        if let Some(index) = self.index.as_deref().filter(|_| is_ancestors && scan.first != scan.last) {
+            return self.numbered_by_index(index, scan).await;
+        }
         let range = keyspace::number_range(self.partition.container, scan.first, scan.last);
         let limit = ScanLimit { rows: scan.items_max, bytes: usize::MAX };
         let chunk = self.view.scan(NUMBERS, range, limit).await.map_err(read_fault)?;
@@ -258,6 +263,26 @@ impl PartitionView {
         let number = |key: &Bytes| keyspace::parse_number_key(key).ok_or_else(|| damaged("number key"));
         let resume_after = last.map(|(key, _)| number(key)).transpose()?;
         Ok(NumberPage { documents, resume_after })
+    }
+
+    async fn numbered_by_index(&self, index: &IndexReader, scan: &NumberScan) -> Result<NumberPage, Fault> {
+        let mut numbers = index.live_numbers(scan.first, scan.last, scan.items_max.saturating_add(1));
+        let mut has_more = numbers.len() > scan.items_max;
+        numbers.truncate(scan.items_max);
+        let mut documents = Vec::new();
+        let (mut bytes, mut looked_at) = (0, 0);
+        for some in numbers.chunks(FETCH_AT_A_TIME) {
+            if bytes >= scan.bytes_max {
+                has_more = true;
+                break;
+            }
+            looked_at += some.len();
+            let found = self.by_numbers(some, &scan.keys).await?;
+            bytes += found.iter().map(|stored| stored.document.bytes().len()).sum::<usize>();
+            documents.extend(found);
+        }
+        let last = numbers.get(..looked_at).and_then(<[_]>::last).copied();
+        Ok(NumberPage { documents, resume_after: last.filter(|_| has_more) })
     }
 
     /// Reads documents by number, in the given order. Skips documents that are absent or expired or whose key is not
@@ -423,46 +448,46 @@ impl PartitionView {
 
     /// Reads a bounded number of log entries from `first` on, ascending; empty at the end. The last transaction may be
     /// incomplete. Entries that ancestors of the partition have written for its documents are included.
-    pub async fn log(&self, first: LogPosition) -> Result<Vec<(LogPosition, LogEntry)>, Fault> {
-        self.log_of(first, LOG_ROWS_MAX).await
-    }
-
-    /// As [`PartitionView::log`], with at most `rows_max` entries.
-    pub(crate) async fn log_of(
-        &self,
-        mut first: LogPosition,
-        rows_max: usize,
-    ) -> Result<Vec<(LogPosition, LogEntry)>, Fault> {
-        let limit = ScanLimit { rows: rows_max.min(LOG_ROWS_MAX), bytes: LOG_BYTES_MAX };
+    pub async fn log(&self, mut first: LogPosition) -> Result<Vec<(LogPosition, LogEntry)>, Fault> {
         loop {
-            let chunk = match self.has_own_log {
-                // Deleted rows of ancestors would be skipped again for every chunk.
-                true => self.lineage.own_log(&self.view, first, Lsn(u64::MAX), limit).await?,
-                false => self.lineage.log(&self.view, first, Lsn(u64::MAX), limit).await?,
-            };
+            let chunk = self.log_chunk(first, LOG_ROWS_MAX).await?;
             match chunk.reached {
                 // All of them were entries of siblings.
                 Some(reached) if chunk.entries.is_empty() => first = reached.next(),
-                Some(_) | None => {
-                    return Ok(chunk.entries.into_iter().map(|found| (found.at, found.entry)).collect());
-                }
+                Some(_) | None => return Ok(chunk.positioned()),
             }
         }
+    }
+
+    /// Reads at most `rows_max` rows of the log of the partition and each ancestor, including those of siblings.
+    pub(crate) async fn log_chunk(
+        &self,
+        first: LogPosition,
+        rows_max: usize,
+    ) -> Result<LineageChunk<LogEntry>, Fault> {
+        let limit = ScanLimit { rows: rows_max.min(LOG_ROWS_MAX), bytes: LOG_BYTES_MAX };
+        self.lineage.log(&self.view, self.index.as_deref(), first, Lsn(u64::MAX), limit).await
     }
 
     /// Reads a bounded number of history entries from `first` on, ascending; empty at the end. Entries that ancestors
     /// of the partition have written for its documents are included.
     pub async fn history(&self, mut first: LogPosition) -> Result<Vec<(LogPosition, HistoryEntry)>, Fault> {
-        let limit = ScanLimit { rows: LOG_ROWS_MAX, bytes: LOG_BYTES_MAX };
         loop {
-            let chunk = self.lineage.history(&self.view, first, Lsn(u64::MAX), limit).await?;
+            let chunk = self.history_chunk(first).await?;
             match chunk.reached {
                 Some(reached) if chunk.entries.is_empty() => first = reached.next(),
-                Some(_) | None => {
-                    return Ok(chunk.entries.into_iter().map(|found| (found.at, found.entry)).collect());
-                }
+                Some(_) | None => return Ok(chunk.positioned()),
             }
         }
+    }
+
+    /// Reads some rows of the history of the partition and each ancestor, including those of siblings.
+    pub(crate) async fn history_chunk(
+        &self,
+        first: LogPosition,
+    ) -> Result<LineageChunk<HistoryEntry>, Fault> {
+        let limit = ScanLimit { rows: LOG_ROWS_MAX, bytes: LOG_BYTES_MAX };
+        self.lineage.history(&self.view, first, Lsn(u64::MAX), limit).await
     }
 
     fn is_expired(&self, record: &Record) -> bool {

@@ -6,22 +6,22 @@ use crate::wire::reply::Reply;
 use crate::wire::{names, resources};
 use engine::{Account, CatalogPass, Offer};
 
-pub(super) fn perform(call: &Call<'_>, rid: &str) -> Result<Reply, Refusal> {
+pub(super) async fn perform(call: &Call<'_>, rid: &str) -> Result<Reply, Refusal> {
     let pass = call.read_catalog(Account)?;
     let offer = call.engine.find_offer(&pass, rid)?;
     let reply = call.read_reply(&resources::offer(&offer), offer.etag())?;
-    Ok(with_rates(reply, call, &pass, &offer))
+    with_rates(reply, call, &pass, &offer).await
 }
 
 /// Adds the rates of an offer, and whether a change waits for splits of partitions.
-pub(super) fn with_rates(
+pub(super) async fn with_rates(
     mut reply: Reply,
     call: &Call<'_>,
     pass: &CatalogPass<Account>,
     offer: &Offer,
-) -> Reply {
+) -> Result<Reply, Refusal> {
     let is_pending = call.engine.is_offer_pending(pass, offer);
     reply.text(&names::OFFER_REPLACE_PENDING, is_pending.to_string());
-    reply.number(&names::MIN_THROUGHPUT, call.engine.offer_minimum(pass, offer));
-    reply
+    reply.number(&names::MIN_THROUGHPUT, call.engine.offer_minimum(pass, offer).await?);
+    Ok(reply)
 }

@@ -20,7 +20,7 @@ pub(super) async fn perform(call: &Call<'_>, rid: &str) -> Result<Reply, Refusal
     let wanted = wanted(call, &body)?;
     let offer = call.engine.replace_offer(admin, &offer, wanted, &condition).await?;
     let reply = resource_reply(StatusCode::OK, CATALOG_WRITE, &resources::offer(&offer), offer.etag());
-    Ok(with_rates(reply, call, &pass, &offer))
+    with_rates(reply, call, &pass, &offer).await
 }
 
 /// Clients send the offer that they have read; it must be this one.

@@ -9,7 +9,7 @@ use crate::faults::{NosqlFault, WireFault};
 use engine::ChangeMode;
 use http::HeaderName;
 use model::limits::{
-    AUTOSCALE_MIN, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, TOKEN_SECONDS_MAX, TOKEN_SECONDS_MIN,
+    AUTOSCALE_MIN, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, THROUGHPUT_MIN, TOKEN_SECONDS_MAX, TOKEN_SECONDS_MIN,
 };
 use model::{Priority, SessionToken, Throughput, TokenLife};
 use plan::Condition;
@@ -110,7 +110,9 @@ pub(crate) fn page_items(headers: &RequestHeaders) -> Result<usize, WireFault> {
     match text.parse::<i32>() {
         Ok(-1 | 0) => Ok(PAGE_ITEMS_DEFAULT),
         Ok(count @ 1..) => Ok(usize::try_from(count).unwrap_or(PAGE_ITEMS_MAX).min(PAGE_ITEMS_MAX)),
-        Ok(_) | Err(_) => Err(bad(&names::MAX_ITEM_COUNT, text, "it must be -1, 0 or a positive number")),
+        Ok(_) | Err(_) => {
+            Err(bad(&names::MAX_ITEM_COUNT, text, "it must be -1 or a whole number from 0 to 2147483647"))
+        }
     }
 }
 
@@ -226,6 +228,9 @@ pub(crate) fn throughput(headers: &RequestHeaders) -> Result<Option<Throughput>,
         (None, None) => Ok(None),
         (Some(text), None) => match text.parse() {
             Ok(rate) => Ok(Some(Throughput::manual(rate)?)),
+            Err(_) if text.parse::<i64>().is_ok() => {
+                Err(bad(&names::OFFER_THROUGHPUT, text, &too_low(text, THROUGHPUT_MIN)).into())
+            }
             Err(_) => Err(bad(&names::OFFER_THROUGHPUT, text, "it must be a whole number").into()),
         },
         (None, Some(text)) => autoscale_settings(text).map(Some),
@@ -273,7 +278,7 @@ mod tests {
         assert_eq!(items("1"), Ok(1));
         assert_eq!(items("1000"), Ok(PAGE_ITEMS_MAX));
         assert_eq!(items("2147483647"), Ok(PAGE_ITEMS_MAX));
-        for text in ["-2", "x", "1.5", "99999999999"] {
+        for text in ["-2", "x", "1.5", "2147483648", "99999999999"] {
             assert!(items(text).is_err(), "{text}");
         }
     }

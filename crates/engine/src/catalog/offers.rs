@@ -6,6 +6,8 @@ use super::state::CatalogState;
 use crate::authorisation::{Account, AdminPass, CatalogPass};
 use crate::engine::Engine;
 use model::{Fault, MissingFault, Rid, ThroughputChange, ThroughputFloor, Ticks};
+use partition::keyspace::PartitionId;
+use partition::{read_fault, stored_counts};
 use plan::Condition;
 use std::sync::Arc;
 
@@ -26,8 +28,9 @@ impl Engine {
     }
 
     /// The lowest rate to which an offer can be changed.
-    pub fn offer_minimum(&self, _pass: &CatalogPass<Account>, offer: &Offer) -> u64 {
-        floor(&self.catalog.state(), offer).of(offer.throughput())
+    pub async fn offer_minimum(&self, _pass: &CatalogPass<Account>, offer: &Offer) -> Result<u64, Fault> {
+        let floor = self.floor(&self.catalog.state(), offer).await?;
+        Ok(floor.of(offer.throughput()))
     }
 
     /// Changes the rate of an offer.
@@ -43,7 +46,8 @@ impl Engine {
         let current = current.filter(|current| current.number() == offer.number());
         let current = current.ok_or(MissingFault::Resource)?;
         condition.check(current.etag(), Ticks::from_seconds(current.ts()))?;
-        let throughput = wanted.applied(current.throughput(), floor(&change.state, &current))?;
+        let floor = self.floor(&change.state, &current).await?;
+        let throughput = wanted.applied(current.throughput(), floor)?;
         if let Rid::Container(_, number) = current.owner().rid
             && let Some(container) = change.state.container(number)
         {
@@ -54,10 +58,25 @@ impl Engine {
         self.jobs.wake();
         Ok(replaced)
     }
-}
 
-fn floor(state: &CatalogState, offer: &Offer) -> ThroughputFloor {
-    let shares = |rid: Rid| rid.parent() == Some(offer.owner().rid) && state.offer_of(&rid).is_none();
-    let shared_by = state.containers().filter(|container| shares(container.rid())).count();
-    ThroughputFloor { highest: offer.highest(), shared_by: shared_by as u64 }
+    /// The lower bound of an offer. What is stored is read from the heads of partitions, so that none is opened.
+    async fn floor(&self, state: &CatalogState, offer: &Offer) -> Result<ThroughputFloor, Fault> {
+        let owner = offer.owner().rid;
+        let shares = |rid: Rid| rid.parent() == Some(owner) && state.offer_of(&rid).is_none();
+        let view = self.store().view().await.map_err(read_fault)?;
+        let (mut shared_by, mut stored_bytes) = (0, 0);
+        for container in state.containers() {
+            let rid = container.rid();
+            if rid != owner && !shares(rid) {
+                continue;
+            }
+            shared_by += u64::from(rid != owner);
+            for slot in &container.map.load().entries {
+                let id = PartitionId { container: container.number(), ordinal: slot.ordinal };
+                // A partition that has been split since has no head; its children are counted the next time.
+                stored_bytes += stored_counts(&view, id).await?.map_or(0, |counts| counts.bytes);
+            }
+        }
+        Ok(ThroughputFloor { highest: offer.highest(), shared_by, stored_bytes })
+    }
 }

@@ -11,7 +11,7 @@ use model::{
     EffectiveKey, EffectiveRange, Fault, LimitFault, Lsn, MissingFault, PartitionKeyDefinition,
     PartitionOrdinal,
 };
-use partition::Ancestor;
+use partition::{Ancestor, Remains};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -92,8 +92,8 @@ pub(crate) struct RetiredPartition {
     pub(crate) ordinal: PartitionOrdinal,
     /// The hashes that it owned; its descendants own them now.
     pub(crate) range: EffectiveRange,
-    /// Whether its rows are deleted.
-    pub(crate) is_empty: bool,
+    /// The rows that it has left.
+    pub(crate) remains: Remains,
 }
 
 /// How a partition is split.
@@ -195,7 +195,7 @@ impl PartitionMap {
             return Err(Fault::Internal("a partition is cut outside its range".to_owned()));
         }
         let mut ancestors = parent.ancestors.clone();
-        ancestors.push(Ancestor { ordinal: parent.ordinal, lsn_last: *lsn_last, is_empty: false });
+        ancestors.push(Ancestor { ordinal: parent.ordinal, lsn_last: *lsn_last, remains: Remains::All });
         let [first, second] = self.next_ordinals()?;
         let child = |ordinal, range| Arc::new(PartitionSlot::new(ordinal, range, ancestors.clone(), stamp));
         let children = [
@@ -205,25 +205,30 @@ impl PartitionMap {
         let mut map = PartitionMap { stamp, ..self.clone() };
         map.entries.splice(place..=place, children.iter().cloned());
         let (ordinal, range) = (parent.ordinal, parent.range.clone());
-        map.retired.push(RetiredPartition { ordinal, range, is_empty: false });
+        map.retired.push(RetiredPartition { ordinal, range, remains: Remains::All });
         map.retired.sort_by_key(|retired| retired.ordinal);
         Ok((map, children))
     }
 
-    /// The map after the rows of a split partition were deleted.
-    pub(crate) fn with_empty(&self, ordinal: PartitionOrdinal) -> PartitionMap {
+    /// The map after rows of a split partition were deleted.
+    pub(crate) fn with_remains(&self, ordinal: PartitionOrdinal, remains: Remains) -> PartitionMap {
         let mut map = self.clone();
         let retired = map.retired.iter_mut().filter(|retired| retired.ordinal == ordinal);
-        retired.for_each(|retired| retired.is_empty = true);
+        retired.for_each(|retired| retired.remains = remains);
         map
     }
 
-    /// The ancestors of a partition; those whose rows are deleted are marked.
+    /// The rows that a split partition has left.
+    pub(crate) fn remains_of(&self, ordinal: PartitionOrdinal) -> Remains {
+        let retired = self.retired.iter().find(|retired| retired.ordinal == ordinal);
+        retired.map_or(Remains::All, |retired| retired.remains)
+    }
+
+    /// The ancestors of a partition, with the rows that they have left.
     pub(crate) fn ancestors_of(&self, slot: &PartitionSlot) -> Vec<Ancestor> {
-        let is_empty =
-            |ordinal| self.retired.iter().any(|retired| retired.ordinal == ordinal && retired.is_empty);
-        let ancestors = slot.ancestors.iter();
-        ancestors.map(|ancestor| Ancestor { is_empty: is_empty(ancestor.ordinal), ..*ancestor }).collect()
+        let current =
+            |ancestor: &Ancestor| Ancestor { remains: self.remains_of(ancestor.ordinal), ..*ancestor };
+        slot.ancestors.iter().map(current).collect()
     }
 
     /// This map, read from the store again, with the slots that are in use.
@@ -299,7 +304,10 @@ mod tests {
             assert!(second.split(&planned, stamp(3)).is_err());
         }
         let slot = Arc::clone(&second.entries[1]);
-        assert!(!second.ancestors_of(&slot)[0].is_empty);
-        assert!(second.with_empty(PartitionOrdinal(1)).ancestors_of(&slot)[0].is_empty);
+        let remains = |map: &PartitionMap| map.ancestors_of(&slot)[0].remains;
+        assert_eq!(remains(&second), Remains::All);
+        for left in [Remains::Log, Remains::Nothing] {
+            assert_eq!(remains(&second.with_remains(PartitionOrdinal(1), left)), left);
+        }
     }
 }

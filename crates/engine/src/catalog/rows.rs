@@ -24,8 +24,8 @@ use model::{
     ContainerDefinition, ContainerNumber, DatabaseNumber, DecodeFault, Decoder, EffectiveKey, EffectiveRange,
     Encoder, Fault, Lsn, OfferNumber, PartitionOrdinal, ResourceNumber, Rid, StorageFault, Throughput,
 };
-use partition::Ancestor;
 use partition::index::{ComputedReader, parse_computed};
+use partition::{Ancestor, Remains};
 use std::sync::Arc;
 
 /// Versions of the rows, one for each kind. A row of an unknown version is refused.
@@ -179,7 +179,7 @@ fn decode_partition(input: &mut Decoder<'_>) -> Result<Arc<PartitionSlot>, Decod
     let ancestors = input.list("ancestors", |input| {
         let ordinal = decode_ordinal(input)?;
         let lsn_last = Lsn(input.number("last LSN of an ancestor")?);
-        Ok(Ancestor { ordinal, lsn_last, is_empty: false })
+        Ok(Ancestor { ordinal, lsn_last, remains: Remains::All })
     })?;
     Ok(Arc::new(PartitionSlot::new(number, range, ancestors, CatalogStamp::decode(input)?)))
 }
@@ -195,12 +195,22 @@ fn decode_unsplit(input: &mut Decoder<'_>, since: CatalogStamp) -> Result<Arc<Pa
 fn encode_retired(out: &mut Encoder, retired: &RetiredPartition) {
     out.number(retired.ordinal.0);
     encode_range(out, &retired.range);
-    out.flag(retired.is_empty);
+    out.byte(match retired.remains {
+        Remains::All => 0,
+        Remains::Nothing => 1,
+        Remains::Log => 2,
+    });
 }
 
 fn decode_retired(input: &mut Decoder<'_>) -> Result<RetiredPartition, DecodeFault> {
     let (ordinal, range) = (decode_ordinal(input)?, decode_range(input)?);
-    Ok(RetiredPartition { ordinal, range, is_empty: input.flag("whether rows are deleted")? })
+    let remains = match input.byte("rows of a split partition")? {
+        0 => Remains::All,
+        1 => Remains::Nothing,
+        2 => Remains::Log,
+        tag => return Err(input.unknown("rows of a split partition", tag)),
+    };
+    Ok(RetiredPartition { ordinal, range, remains })
 }
 
 fn decode_ordinal(input: &mut Decoder<'_>) -> Result<PartitionOrdinal, DecodeFault> {
@@ -339,7 +349,7 @@ mod tests {
         let cut = EffectiveKey::from_bytes(&[0x30]);
         let planned = PlannedSplit { parent, cut, lsn_last: Lsn(99) };
         let (split, _) = map.split(&planned, CatalogStamp { change: 5, ts: 6 }).unwrap();
-        let split = split.with_empty(PartitionOrdinal(1));
+        let split = split.with_remains(PartitionOrdinal(1), Remains::Log);
         let row = encode_container(&container, &split);
         let again = decoded(&row, &database).unwrap();
         let again = again.map.load();

@@ -1,7 +1,7 @@
 //! Separates partitions from those that they were split from, and deletes what is left of the latter.
 //!
-//! A partition moves the log entries that belong to it, trims its history and rewrites the index runs that it shares.
-//! When no descendant of a split partition needs its rows, they are deleted.
+//! A partition rewrites the index runs that it shares. When no descendant of a split partition uses its runs, they are
+//! deleted. Its log and history stay until descendants have replaced or trimmed the last entry.
 
 use super::HousekeepingJob;
 use crate::engine::Engine;
@@ -9,12 +9,14 @@ use crate::slot::PartitionSlot;
 use kv::{Batch, Durability, ScanLimit, Space};
 use model::{ContainerNumber, Fault, PartitionOrdinal};
 use partition::keyspace::{self, HISTORY, INDEX, LOG, PartitionId};
-use partition::{commit_fault, read_fault};
+use partition::{Remains, commit_fault, read_fault};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Rounds between two steps of separating a partition. The index rewrites runs meanwhile.
+/// Rounds between two looks at a partition that is being separated. The index rewrites runs meanwhile.
 const ROUNDS_PER_STEP: u64 = 2;
+/// Rounds between two looks whether a split partition has log entries left.
+const ROUNDS_PER_LOG_CHECK: u64 = 600;
 /// Jobs that are listed at once.
 const LISTED_MAX: usize = 64;
 /// Rows that one step deletes.
@@ -30,22 +32,28 @@ impl Engine {
         let mut due = Vec::new();
         for container in state.containers() {
             let map = container.map.load();
-            let with_rows = map.retired.iter().filter(|retired| !retired.is_empty);
-            for retired in with_rows {
-                let is_descendant = |slot: &&Arc<PartitionSlot>| {
-                    slot.ancestors.iter().any(|ancestor| ancestor.ordinal == retired.ordinal)
-                };
-                let descendants = map.entries.iter().filter(is_descendant);
-                if descendants.clone().all(|slot| !slot.division.may_need(retired.ordinal)) {
-                    due.push(HousekeepingJob::DeleteSplit(container.number(), retired.ordinal));
-                    continue;
-                }
-                for slot in descendants {
-                    let job = HousekeepingJob::Separate(container.number(), slot.ordinal);
-                    let is_due = slot.division.separated_in() + ROUNDS_PER_STEP <= round;
-                    if is_due && slot.division.may_need(retired.ordinal) && !due.contains(&job) {
-                        due.push(job);
+            for retired in &map.retired {
+                let is_due = match retired.remains {
+                    Remains::Nothing => false,
+                    Remains::Log => round > 0 && round.is_multiple_of(ROUNDS_PER_LOG_CHECK),
+                    Remains::All => {
+                        let is_descendant = |slot: &&Arc<PartitionSlot>| {
+                            slot.ancestors.iter().any(|ancestor| ancestor.ordinal == retired.ordinal)
+                        };
+                        let descendants = map.entries.iter().filter(is_descendant);
+                        let users = descendants.filter(|slot| slot.division.may_need(retired.ordinal));
+                        for slot in users.clone() {
+                            let job = HousekeepingJob::Separate(container.number(), slot.ordinal);
+                            let is_due = slot.division.separated_in() + ROUNDS_PER_STEP <= round;
+                            if is_due && !due.contains(&job) {
+                                due.push(job);
+                            }
+                        }
+                        users.count() == 0
                     }
+                };
+                if is_due {
+                    due.push(HousekeepingJob::DeleteSplit(container.number(), retired.ordinal));
                 }
             }
             if due.len() >= LISTED_MAX {
@@ -55,7 +63,7 @@ impl Engine {
         due
     }
 
-    /// Continues to separate a partition from its ancestors.
+    /// Has a partition separate itself from its ancestors, and notes those that it still needs.
     pub(super) async fn separate(
         &self,
         number: ContainerNumber,
@@ -68,42 +76,45 @@ impl Engine {
             Err(_) if container.map.has_replaced(&slot) => return Ok(()),
             partition => partition?,
         };
-        loop {
-            let step = self.index_memory.steps().slow_step().await;
-            let separation = match partition.separate().await {
-                Err(_) if container.map.has_replaced(&slot) => return Ok(()),
-                separation => separation?,
-            };
-            if !separation.has_more {
-                slot.division.set_needs(separation.needs);
-                return Ok(());
-            }
-            step.end().await;
-            if self.jobs.is_stopping() {
-                return Ok(());
-            }
+        match partition.separate().await {
+            Err(_) if container.map.has_replaced(&slot) => {}
+            needs => slot.division.set_needs(needs?),
         }
+        Ok(())
     }
 
-    /// Deletes the rows of a split partition that no descendant needs, and records that.
+    /// Deletes the index runs of a split partition, which no descendant uses, and records which rows remain.
     pub(super) async fn delete_split(
         &self,
         number: ContainerNumber,
         ordinal: PartitionOrdinal,
     ) -> Result<(), Fault> {
         let id = PartitionId { container: number, ordinal };
-        for space in [LOG, HISTORY, INDEX] {
-            while self.delete_some_of(space, id).await? {
-                if self.jobs.is_stopping() {
-                    return Ok(());
-                }
+        while self.delete_some_of(INDEX, id).await? {
+            if self.jobs.is_stopping() {
+                return Ok(());
             }
+        }
+        let remains = match self.has_rows(LOG, id).await? || self.has_rows(HISTORY, id).await? {
+            true => Remains::Log,
+            false => Remains::Nothing,
+        };
+        let Some(container) = self.catalog.state().container(number) else { return Ok(()) };
+        if container.map.load().remains_of(ordinal) == remains {
+            return Ok(());
         }
         let mut change = self.catalog.begin(self).await?;
         let Some(container) = change.state.container(number) else { return Ok(()) };
-        let map = container.map.load().with_empty(ordinal);
+        let map = container.map.load().with_remains(ordinal, remains);
         change.put_map(&container, map);
         change.commit().await
+    }
+
+    async fn has_rows(&self, space: Space, id: PartitionId) -> Result<bool, Fault> {
+        let view = self.store().view().await.map_err(read_fault)?;
+        let limit = ScanLimit { rows: 1, bytes: BYTES_AT_A_TIME };
+        let chunk = view.scan_keys(space, keyspace::partition_rows(id), limit).await.map_err(read_fault)?;
+        Ok(!chunk.keys.is_empty())
     }
 
     /// Deletes a limited number of rows; returns whether there are more.

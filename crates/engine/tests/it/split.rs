@@ -275,7 +275,7 @@ async fn large_partitions_are_split_and_separated() {
     let view = harness.store.view().await.unwrap();
     let stored: Vec<StoredContainer> = engine::stored_containers(&view, |_| None).await.unwrap();
     let ancestors = stored[0].partitions.iter().flat_map(|spec| &spec.ancestors);
-    assert!(ancestors.clone().count() > 0 && ancestors.clone().all(|ancestor| ancestor.is_empty));
+    assert!(ancestors.clone().count() > 0 && ancestors.clone().all(|ancestor| !ancestor.remains.has_runs()));
 }
 
 #[tokio::test(start_paused = true)]

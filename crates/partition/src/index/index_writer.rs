@@ -5,21 +5,21 @@
 //! are computed when a reader needs them or when enough documents have come together. Knows nothing of how changes
 //! were evaluated and commits nothing: it returns batches for the writer to commit.
 
+mod background;
 mod install;
 mod job_state;
 mod separation;
 
 pub(crate) use self::install::InstallBatch;
 use self::install::manifest;
-use self::job_state::JobState;
-use crate::index::jobs::{Inputs, Install, Job, JobOutput, flush, flush_job, merge_job, run_merge_job};
+use self::job_state::{JobState, MergeState};
+use crate::index::jobs::{Inputs, Job, flush, merge_job};
 use crate::index::manifest::{Manifest, put_dead};
 use crate::index::memory::{IndexMemory, MemoryShare};
 use crate::index::merge::{FAN_IN, merge_all};
 use crate::index::piece::{Piece, RunPiece, SegmentPiece};
 use crate::index::rules::Rules;
 use crate::index::run::Run;
-use crate::index::run_merge::MergePace;
 use crate::index::run_numbers::RunNumbers;
 use crate::index::segment::{SEGMENT_DOCUMENTS_MAX, Segment};
 use crate::index::terms::DocumentVersion;
@@ -32,7 +32,6 @@ use model::{DocumentNumber, Fault, Lsn};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use tokio::sync::Notify;
-use tokio::task::JoinError;
 
 /// The writer waits for a running flush when memory holds the documents of more flushes than this.
 const BACKLOG_MAX: usize = 4;
@@ -111,6 +110,7 @@ pub(crate) struct IndexWriter {
     /// Whether runs of ancestors are rewritten.
     separates: bool,
     job_state: JobState,
+    merge_state: MergeState,
 }
 
 /// Events of an index for the partition's writer.
@@ -140,6 +140,7 @@ impl IndexWriter {
             pause: 0,
             separates: false,
             job_state: JobState::Incomplete,
+            merge_state: MergeState::None,
         }
     }
 
@@ -321,35 +322,10 @@ impl IndexWriter {
         matches!(self.job_state, JobState::Idle) && self.changes >= self.pause
     }
 
-    fn begin_job(&mut self) {
-        if !self.may_begin() {
-            self.hurry_slow_merge();
-            return;
-        }
-        if self.is_flush_due() {
-            self.begin_flush();
-        } else if let Some(inputs) = self.due_runs() {
-            self.begin_run_merge(inputs, MergePace::Prompt);
-        } else if let Some(inputs) = self.foreign_runs() {
-            self.begin_run_merge(inputs, MergePace::Slow { hurries: Arc::default() });
-        }
-    }
-
-    fn begin_run_merge(&mut self, inputs: Vec<RunPiece>, pace: MergePace) {
-        self.job_state = JobState::Busy(run_merge_job(self.environment.clone(), inputs, self.lsn, pace));
-    }
-
     /// Starts to flush what is in memory, however little.
     pub(crate) async fn flush(&mut self) {
         self.flush_wanted = true;
         self.merge_due().await;
-    }
-
-    fn begin_flush(&mut self) {
-        self.flush_wanted = false;
-        self.changes = 0;
-        let inputs = self.segments.clone();
-        self.job_state = JobState::Busy(flush_job(self.environment.clone(), inputs, self.lsn));
     }
 
     fn is_flush_due(&self) -> bool {
@@ -414,9 +390,14 @@ impl IndexWriter {
         self.segments.len() + self.runs.len()
     }
 
-    /// Whether a job runs that [`IndexWriter::next_event`] waits for.
+    /// Whether a job runs that [`IndexWriter::next_event`] waits for and that should end soon.
     pub(crate) fn is_busy(&self) -> bool {
-        self.job_state.job().is_some()
+        self.job_state.job().is_some() || self.merge_state.is_prompt()
+    }
+
+    /// Whether work would be lost if the index were dropped now.
+    pub(crate) fn is_working(&self) -> bool {
+        self.is_busy() || self.has_install() || !matches!(self.merge_state, MergeState::None)
     }
 
     /// Whether runs wait for their manifest.
@@ -427,50 +408,17 @@ impl IndexWriter {
     /// Waits until there is something to do: a job has ended, or all indexes of the store use too much memory and this
     /// partition uses the most. A merge in memory is applied at once; runs wait for their manifest.
     pub(crate) async fn next_event(&mut self) -> IndexWriterEvent {
-        let result = tokio::select! {
+        tokio::select! {
             biased;
             () = self.damage_signal.notified() => return IndexWriterEvent::Damaged,
-            result = self.job_state.ended() => result,
+            result = self.job_state.ended() => self.on_job_ended(result).await,
+            result = self.merge_state.ended() => self.on_merge_ended(result).await,
             () = self.share.flush_requested() => {
                 self.flush_wanted = !self.segments.is_empty();
                 self.begin_job();
-                return IndexWriterEvent::Changed;
-            }
-        };
-        match std::mem::replace(&mut self.job_state, JobState::Idle) {
-            JobState::Busy(Job { inputs, lsn, .. }) => self.on_job_ended(inputs, lsn, result).await,
-            other @ (JobState::Incomplete | JobState::Idle | JobState::Installing(_)) => {
-                self.job_state = other
             }
         }
         IndexWriterEvent::Changed
-    }
-
-    async fn on_job_ended(
-        &mut self,
-        inputs: Inputs,
-        lsn: Lsn,
-        result: Result<Result<JobOutput, Fault>, JoinError>,
-    ) {
-        match (result, inputs) {
-            (Ok(Ok(JobOutput::Segment(merged))), Inputs::Merged(inputs)) => {
-                self.replace_inputs(&inputs, SegmentPiece::new(merged));
-                self.merge_due().await;
-            }
-            (Ok(Ok(JobOutput::Runs(runs))), inputs) => {
-                self.job_state = JobState::Installing(Install { inputs, runs, lsn })
-            }
-            (Ok(Ok(JobOutput::Segment(_))), Inputs::Flushed(_) | Inputs::Runs(_)) => {}
-            (Ok(Err(fault)), _) => {
-                self.share.failed();
-                self.pause = self.environment.memory.options().flush_documents / RETRY_PART;
-                tracing::warn!(event = "index_flush_failed", partition = ?self.environment.partition, cause = %fault, "an index run could not be written; it is tried again");
-            }
-            (Err(error), _) => {
-                self.share.failed();
-                tracing::error!(event = "index_job_panicked", partition = ?self.environment.partition, %error, "a merge or flush of the index panicked");
-            }
-        }
     }
 
     /// Replaces the inputs by `merged`. Documents that died in them since the job started are dead in it too.
@@ -518,7 +466,7 @@ impl IndexWriter {
 
 impl Drop for IndexWriter {
     fn drop(&mut self) {
-        if let Some(job) = self.job_state.job() {
+        for job in self.job_state.job().into_iter().chain(self.merge_state.job()) {
             job.task.abort();
         }
     }

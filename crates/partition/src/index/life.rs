@@ -167,10 +167,7 @@ impl IndexLife {
     /// Whether work would be lost if the partition were closed now.
     pub(crate) fn is_working(&self) -> bool {
         let is_building = matches!(self.state, IndexState::Building { .. } | IndexState::Swapping { .. });
-        is_building
-            || self
-                .index_writer()
-                .is_some_and(|index_writer| index_writer.is_busy() || index_writer.has_install())
+        is_building || self.index_writer().is_some_and(IndexWriter::is_working)
     }
 
     /// Log entries after this position may be needed for an index. Returns `None` if that is unknown, because an index

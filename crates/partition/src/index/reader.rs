@@ -75,9 +75,30 @@ impl IndexReader {
 
     /// Whether a document is in the index and live.
     pub fn holds(&self, number: DocumentNumber) -> bool {
-        self.pieces
-            .iter()
-            .any(|piece| piece.universe().rank(number).is_some_and(|rank| !piece.dead().contains(rank)))
+        let is_live = |piece: &Piece| {
+            let universe = piece.universe();
+            universe.spans(number) && universe.rank(number).is_some_and(|rank| !piece.dead().contains(rank))
+        };
+        self.pieces.iter().any(is_live)
+    }
+
+    /// The first live documents from `first` to `last`, ascending.
+    pub(crate) fn live_numbers(
+        &self,
+        first: DocumentNumber,
+        last: DocumentNumber,
+        count_max: usize,
+    ) -> Vec<DocumentNumber> {
+        let mut numbers = Vec::new();
+        for piece in &*self.pieces {
+            let (universe, dead) = (piece.universe(), piece.dead());
+            let ranks =
+                (universe.rank_from(first)..universe.rank_after(last)).filter(|rank| !dead.contains(*rank));
+            numbers.extend(ranks.filter_map(|rank| universe.get(rank)).take(count_max));
+        }
+        numbers.sort_unstable();
+        numbers.truncate(count_max);
+        numbers
     }
 
     /// Whether it is certain that every document has a value at a path.

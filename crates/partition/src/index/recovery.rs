@@ -122,7 +122,7 @@ pub(crate) async fn catch_up(
     let mut first = LogPosition::start_of(index_writer.lsn.next());
     let rows = RowsView::from(view.clone());
     loop {
-        let chunk = lineage.log(&rows, first, Lsn(u64::MAX), STEP).await?;
+        let chunk = lineage.log(&rows, None, first, Lsn(u64::MAX), STEP).await?;
         let lsn = match (chunk.reached, chunk.entries.last()) {
             // The rest of the last transaction may be in the next chunk.
             (Some(reached), _) => index_writer.lsn.max(Lsn(reached.lsn.0.saturating_sub(1))),

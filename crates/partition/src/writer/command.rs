@@ -4,10 +4,9 @@ use super::{KeyLock, SplitCommand};
 use crate::basis::Basis;
 use crate::partition::{Executed, IdleClose, Unexecuted};
 use crate::published::Published;
-use crate::split::Separation;
 use bytes::Bytes;
 use kv::KeyRange;
-use model::{EffectiveKey, Fault, Lsn, StorageFault, Work};
+use model::{EffectiveKey, Fault, Lsn, PartitionOrdinal, StorageFault, Work};
 use plan::{StepFault, Transaction};
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -81,9 +80,9 @@ pub(crate) enum Command {
     },
     /// Seals the partition for a split.
     Split(Box<SplitCommand>),
-    /// Separates the partition from its ancestors, one step.
+    /// Separates the partition from its ancestors.
     Separate {
-        reply: oneshot::Sender<Result<Separation, Fault>>,
+        reply: oneshot::Sender<Result<Vec<PartitionOrdinal>, Fault>>,
     },
     Close {
         reply: oneshot::Sender<Result<(), Fault>>,

@@ -53,7 +53,7 @@ impl Writer {
         let end = self.lsn_consumed().min(needed).min(self.state.head.lsn).next();
         let limit = ScanLimit { rows: TRIM_ROWS_MAX, bytes: BATCH_BYTES_MAX };
         let rows = RowsView::from(view.clone());
-        let chunk = self.lineage.log(&rows, self.state.head.trimmed, end, limit).await?;
+        let chunk = self.lineage.log(&rows, None, self.state.head.trimmed, end, limit).await?;
         let mut batch = Batch::default();
         for key in unneeded(self.id, !self.consumers.is_empty(), &view, &chunk.entries).await? {
             batch.delete(LOG, key);

@@ -162,11 +162,9 @@ impl Writer {
     /// Publishes the state at `view`, which the index has reached.
     pub(super) fn publish(&self, view: View, head: &Head) -> Arc<Published> {
         let reader = self.reader(&view);
-        // A view is never older than the last separation, which runs with nothing in flight.
-        let has_own_log = self.unmoved.is_none();
         let (policy, pieces) = (self.policy(), self.index_pieces());
         let published = Published::new(view, reader, policy, pieces, head, self.lane.clone());
-        let published = Arc::new(Published { has_own_log, ..published });
+        let published = Arc::new(published);
         self.published.store(Arc::clone(&published));
         published
     }
@@ -188,7 +186,6 @@ impl Writer {
                 counts,
                 time,
                 history_from,
-                has_own_log: published.has_own_log,
                 lane: self.lane.clone(),
                 has_ended: false,
             }));
@@ -209,7 +206,6 @@ impl Writer {
             counts: published.counts,
             time: published.time,
             history_from: published.history_from,
-            has_own_log: published.has_own_log,
             lane: self.lane.clone(),
             has_ended: self.has_ended,
         }));

@@ -128,8 +128,6 @@ pub(crate) struct Writer {
     locks: Locks,
     /// Those who wait until the index is flushed.
     flush_waiters: Vec<oneshot::Sender<()>>,
-    /// Log entries of ancestors from here on may have to be moved; `None` if there are none.
-    unmoved: Option<LogPosition>,
     /// There is no history of this partition before this position.
     history_searched: LogPosition,
 }
@@ -195,7 +193,6 @@ impl Writer {
             batch_last: 0,
             backlog: VecDeque::new(),
             alone: 0,
-            unmoved: Writer::unmoved_at_opening(lineage.has_ancestors()),
             history_searched: LogPosition::default(),
             lineage,
             tally: None,

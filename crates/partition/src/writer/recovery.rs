@@ -146,7 +146,6 @@ impl Writer {
             lane = self.store.lane();
         }
         // Batches that moved entries or trimmed may be among the lost ones.
-        self.unmoved = Writer::unmoved_at_opening(self.lineage.has_ancestors());
         self.history_searched = LogPosition::default();
         let (head_row, head) = Head::load_row(&view, self.id).await?;
         self.head_row = head_row;

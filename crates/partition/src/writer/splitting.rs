@@ -1,16 +1,15 @@
 //! The writer's work for splits: counting one half, sealing, and separating a child from its ancestors.
 
-use super::{BATCH_BYTES_MAX, Command, Writer};
+use super::{Command, Writer};
 use crate::checkpoint::RescheduleCheckpoint;
 use crate::index::{IndexWriter, Manifest, RunSource};
-use crate::keyspace::{self, LOG, META, RECORDS};
-use crate::log::LogPosition;
-use crate::overlay::RowsView;
-use crate::split::{PreparedSplit, SealedPartition, Separation, SplitOutcome, Tally, WeighedKey};
-use crate::storage::{commit_fault, read_fault};
-use kv::{Batch, Direction, KeyRange, ScanLimit, Store};
-use model::{EffectiveKey, EffectiveRange, Fault, Lsn, StorageFault};
+use crate::keyspace::{self, META, RECORDS};
+use crate::split::{PreparedSplit, SealedPartition, SplitOutcome, Tally, WeighedKey};
+use crate::storage::read_fault;
+use kv::{Direction, KeyRange, ScanLimit, Store};
+use model::{EffectiveKey, EffectiveRange, Fault, PartitionOrdinal, StorageFault};
 use plan::Transaction;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
@@ -19,8 +18,6 @@ use tokio::sync::{mpsc, oneshot};
 const TALLY_STEP: ScanLimit = ScanLimit { rows: 1024, bytes: 1 << 20 };
 /// Logical partitions whose bytes one writer counts.
 const WEIGHED_MAX: usize = 64;
-/// Log entries of ancestors that one step moves.
-const MOVED_ROWS_MAX: usize = 256;
 /// Rows of the meta space of one partition that are read at a time.
 const META_STEP: ScanLimit = ScanLimit { rows: 1024, bytes: 4 << 20 };
 
@@ -169,61 +166,19 @@ impl Writer {
         }
     }
 
-    /// One step of separating this partition from its ancestors: moves some of their log entries, trims, and has the
-    /// index rewrite their runs.
-    pub(super) async fn separate(&mut self) -> Result<Separation, Fault> {
-        if !self.lineage.has_ancestors() {
-            return Ok(Separation { has_more: false, needs: Vec::new() });
-        }
-        let mut has_more = self.trim().await?;
-        if let Some(first) = self.unmoved {
-            has_more |= self.move_log(first).await?;
+    /// Has the index rewrite the runs that ancestors have written, and returns the ancestors whose runs it still uses.
+    pub(super) async fn separate(&mut self) -> Result<Vec<PartitionOrdinal>, Fault> {
+        if !self.lineage.ancestors.iter().any(|ancestor| ancestor.remains.has_runs()) {
+            return Ok(Vec::new());
         }
         if let Some(index_writer) = self.index.index_writer_mut() {
             index_writer.separate();
         }
-        if has_more {
-            return Ok(Separation { has_more, needs: Vec::new() });
-        }
         let view = self.store.view().await.map_err(read_fault)?;
         let manifest = Manifest::load(&view, self.id).await?;
         let runs = manifest.iter().flat_map(|manifest| &manifest.runs);
-        let owners: Vec<_> = runs.map(|run| run.owner).collect();
-        let rows = RowsView::from(view);
-        let searched = self.state.head.history_trimmed.max(self.history_searched);
-        let mut needs = Vec::new();
-        for ancestor in self.lineage.ancestors.iter().filter(|ancestor| !ancestor.is_empty) {
-            let is_needed = self.unmoved.is_some()
-                || owners.contains(&ancestor.ordinal)
-                || self.lineage.may_have_history(&rows, searched, ancestor.lsn_last).await?;
-            if is_needed {
-                needs.push(ancestor.ordinal);
-            }
-        }
-        Ok(Separation { has_more, needs })
-    }
-
-    /// Moves some log entries of ancestors to the log of this partition. Returns whether there are more.
-    async fn move_log(&mut self, first: LogPosition) -> Result<bool, Fault> {
-        self.ensure_view().await?;
-        let view = self.store.view().await.map_err(read_fault)?;
-        let limit = ScanLimit { rows: MOVED_ROWS_MAX, bytes: BATCH_BYTES_MAX };
-        let chunk = self.lineage.log_of_ancestors(&RowsView::from(view), first, limit).await?;
-        let mut batch = Batch::default();
-        for moved in chunk.entries {
-            batch.put(LOG, keyspace::log_key(self.id, moved.at), bytes::Bytes::copy_from_slice(&moved.row));
-            batch.delete(LOG, moved.key);
-        }
-        if !batch.is_empty() {
-            self.commit_alone(batch, None).await.map_err(commit_fault)?;
-        }
-        self.unmoved = chunk.reached.map(LogPosition::next);
-        Ok(self.unmoved.is_some())
-    }
-
-    /// Where the entries of ancestors that may have to be moved begin.
-    pub(super) fn unmoved_at_opening(has_ancestors: bool) -> Option<LogPosition> {
-        has_ancestors.then(|| LogPosition::start_of(Lsn(0)))
+        let owners: BTreeSet<PartitionOrdinal> = runs.map(|run| run.owner).collect();
+        Ok(owners.into_iter().filter(|owner| *owner != self.id.ordinal).collect())
     }
 }
 

@@ -238,7 +238,7 @@ impl Case {
                 keyspace::logical_range(&keyspace::logical_prefix(crate::ID.container, &self.keys[key]))
             }
         };
-        let scan = ChangeScan { after: reader.after, keys, items_max, bytes_max: 1 << 20 };
+        let scan = ChangeScan { after: reader.after, keys, logical: None, items_max, bytes_max: 1 << 20 };
         let view = self.fixture.partition.view().await.unwrap();
         let (lsns, count, reached, is_end) = if reader.is_latest {
             let page = view.changes(&scan).await.unwrap();
@@ -353,7 +353,7 @@ async fn readers_of_random_histories_miss_and_repeat_nothing() {
 }
 
 fn scan(after: Lsn, items_max: usize) -> ChangeScan {
-    ChangeScan { after, keys: KeyRange::all(), items_max, bytes_max: 1 << 20 }
+    ChangeScan { after, keys: KeyRange::all(), logical: None, items_max, bytes_max: 1 << 20 }
 }
 
 #[tokio::test]
@@ -452,4 +452,61 @@ async fn a_time_is_found_in_a_long_log() {
     }
     assert!(written.first().unwrap().1 > view.lsn_before(0).await.unwrap());
     assert_eq!(view.lsn_before(u64::MAX).await.unwrap(), view.lsn());
+}
+
+/// A reader of one key with few documents does not read the log of all keys. Both ways return the same pages.
+#[tokio::test]
+async fn the_changes_of_a_small_key_are_found_without_the_log() {
+    const OTHERS: usize = 1_100;
+    let fixture = Fixture::new().await;
+    let definition = PartitionKeyDefinition::new(PartitionKeyKind::HashV2, ["/pk"]).unwrap();
+    let partition_key = definition.key(vec!["b".into()]).unwrap();
+    let key = LogicalKey { effective: definition.effective_key(&partition_key), partition_key };
+    let write = |id: &str| {
+        let text = format!(r#"{{"id":"{id}","pk":"b","mark":1}}"#);
+        let item = Item::new(Document::from_json(text.as_bytes()).unwrap()).unwrap();
+        Mutation::Upsert { item, condition: Condition::None }
+    };
+    fixture.try_run(&key, vec![write("replaced"), write("second"), write("first")]).await.unwrap();
+    fixture.try_run(&key, vec![write("removed")]).await.unwrap();
+    for number in 0..OTHERS {
+        fixture.run(vec![upsert(&number.to_string())]).await;
+    }
+    let removal = Mutation::Delete { target: Target::Id("removed".to_owned()), condition: Condition::None };
+    fixture.try_run(&key, vec![write("last"), removal]).await.unwrap();
+    fixture.try_run(&key, vec![write("replaced")]).await.unwrap();
+    let view = fixture.partition.view().await.unwrap();
+    let prefix = keyspace::logical_prefix(crate::ID.container, &key);
+    let (mut pages, mut found, mut entries) = (0, Vec::new(), 0);
+    let mut after = Lsn(0);
+    loop {
+        let keys = keyspace::logical_range(&prefix);
+        let logical = Some(keyspace::logical_key(&prefix));
+        let scan = ChangeScan { after, keys, logical, items_max: 1, bytes_max: 1 << 20 };
+        let page = view.changes(&scan).await.unwrap();
+        entries += page.entries;
+        pages += 1;
+        found.extend(page.changes.iter().map(|stored| version_of(stored).1));
+        after = page.reached;
+        if page.is_end {
+            break;
+        }
+    }
+    assert_eq!(found, ["second", "first", "last", "replaced"]);
+    assert_eq!((after, pages), (view.lsn(), 4));
+    // The four documents for each of the first two pages; the end of the log is read.
+    assert!(entries < 20, "{entries}");
+    let mut by_log = Vec::new();
+    let mut after = Lsn(0);
+    loop {
+        let keys = keyspace::logical_range(&prefix);
+        let scan = ChangeScan { after, keys, logical: None, items_max: 1, bytes_max: 1 << 20 };
+        let page = view.changes(&scan).await.unwrap();
+        by_log.extend(page.changes.iter().map(|stored| version_of(stored).1));
+        after = page.reached;
+        if page.is_end {
+            break;
+        }
+    }
+    assert_eq!(by_log, found);
 }

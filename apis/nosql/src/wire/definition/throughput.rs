@@ -2,8 +2,10 @@
 
 use super::bad;
 use crate::faults::NosqlFault;
+use crate::wire::headers::too_low;
+use model::limits::THROUGHPUT_MIN;
 use model::{Throughput, ThroughputChange};
-use serde_json::Value as Json;
+use serde_json::{Number, Value as Json};
 
 /// The requested rate is in `content`.
 pub(crate) fn read(body: &Json) -> Result<ThroughputChange, NosqlFault> {
@@ -19,9 +21,29 @@ pub(crate) fn read(body: &Json) -> Result<ThroughputChange, NosqlFault> {
             .map_err(|reason| bad("content.offerAutopilotSettings.autoUpgradePolicy", reason))?;
         return Ok(ThroughputChange::To(Throughput::Autoscale { max, increment_percent }));
     }
-    let rate = content.get("offerThroughput").and_then(Json::as_u64);
-    let rate = rate.ok_or_else(|| bad("content.offerThroughput", "it must be a whole number"))?;
+    let field = "content.offerThroughput";
+    let rate = match content.get("offerThroughput") {
+        Some(Json::Number(rate)) => match whole(rate) {
+            Some(rate) => rate,
+            None if rate.as_f64().is_some_and(|rate| rate < 0.0) => {
+                return Err(bad(field, too_low(rate, THROUGHPUT_MIN)));
+            }
+            None => return Err(bad(field, "it must be a whole number")),
+        },
+        Some(_) | None => return Err(bad(field, "it must be a whole number")),
+    };
     Ok(ThroughputChange::To(Throughput::Manual(rate)))
+}
+
+/// A rate, also if it is written with a fraction of zero.
+fn whole(rate: &Number) -> Option<u64> {
+    // Above the highest rate the exact value does not matter.
+    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+    let of_fraction = |rate: f64| {
+        let is_whole = rate.fract() == 0.0 && (0.0..=EXACT_MAX).contains(&rate);
+        is_whole.then(|| format!("{rate:.0}").parse().ok()).flatten()
+    };
+    rate.as_u64().or_else(|| rate.as_f64().and_then(of_fraction))
 }
 
 /// The increment in the settings of autoscale; 0 if there is none.
@@ -49,6 +71,12 @@ mod tests {
         let reread = |content: Json| read(&json!({ "content": content }));
         let manual = ThroughputChange::To(Throughput::Manual(500));
         assert_eq!(reread(json!({ "offerThroughput": 500 })), Ok(manual));
+        assert_eq!(reread(json!({ "offerThroughput": 500.0 })), Ok(manual));
+        let negative = reread(json!({ "offerThroughput": -1 })).unwrap_err().to_string();
+        assert!(
+            negative.contains("throughput -1 is less than required minimum throughput 400"),
+            "{negative}"
+        );
         assert_eq!(reread(json!({ "offerThroughput": 500, "offerAutopilotSettings": null })), Ok(manual));
         let scaled =
             |increment_percent| ThroughputChange::To(Throughput::Autoscale { max: 4000, increment_percent });

@@ -65,11 +65,13 @@ impl IndexWriter {
             runs.push(piece);
         }
         runs.retain(|piece| {
-            if piece.live_count() == 0 {
+            // A merge still reads its inputs.
+            let is_kept = piece.live_count() > 0 || self.merge_state.replaces(piece);
+            if !is_kept {
                 delete_dead(self.environment.partition, piece, &mut batch);
                 replaced.extend(self.own_run(piece));
             }
-            piece.live_count() > 0
+            is_kept
         });
         for piece in &mut runs {
             put_dead(self.environment.partition, piece, &mut batch);
@@ -92,6 +94,7 @@ impl IndexWriter {
         let inputs = self.job_state.frozen().to_vec();
         self.take_out(&inputs);
         self.job_state = JobState::Idle;
+        self.install_merged();
         self.merge_due().await;
         installed.replaced
     }

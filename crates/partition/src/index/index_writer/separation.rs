@@ -6,8 +6,8 @@ use crate::index::piece::RunPiece;
 use crate::index::run_merge::MergePace;
 use std::sync::atomic::Ordering;
 
-/// With the documents of this many flushes in memory, a slow merge becomes a prompt one.
-const SLOW_BACKLOG_MAX: usize = 2;
+/// With this many runs, a slow merge becomes a prompt one: others wait for it.
+const SLOW_RUNS_MAX: usize = 32;
 /// Runs of ancestors that are rewritten together.
 const FOREIGN_RUNS_MAX: usize = 8;
 
@@ -28,12 +28,10 @@ impl IndexWriter {
         (!foreign.is_empty()).then(|| foreign.into_iter().take(count).collect())
     }
 
-    /// A slow merge must not hold up a flush that others wait for, or that memory needs.
+    /// A slow merge must not hold up other merges for long.
     pub(super) fn hurry_slow_merge(&self) {
-        let Some(Job { pace: MergePace::Slow { hurries }, .. }) = self.job_state.job() else { return };
-        let memory = &self.environment.memory;
-        let most = memory.options().flush_documents.saturating_mul(SLOW_BACKLOG_MAX);
-        if self.flush_wanted || memory.is_tight() || self.documents_in_memory() >= most {
+        let Some(Job { pace: MergePace::Slow { hurries }, .. }) = self.merge_state.job() else { return };
+        if self.runs.len() >= SLOW_RUNS_MAX && self.due_runs().is_some() {
             hurries.store(true, Ordering::Relaxed);
         }
     }
