@@ -275,12 +275,11 @@ mod tests {
 
     #[test]
     fn a_post_tunnels_other_verbs() {
-        let tunneled =
-            |verb: Method, tunnel| super::tunneled(&verb, tunnel).ok().map(|verb| verb.to_string());
-        assert_eq!(tunneled(Method::POST, Some("MERGE")).as_deref(), Some("MERGE"));
-        assert_eq!(tunneled(Method::POST, Some("merge")).as_deref(), Some("MERGE"));
-        assert_eq!(tunneled(Method::POST, Some("BREW")), None);
-        assert_eq!(tunneled(Method::PUT, Some("MERGE")).as_deref(), Some("PUT"));
-        assert_eq!(tunneled(Method::POST, None).as_deref(), Some("POST"));
+        let verb_of = |verb: Method, tunnel| tunneled(&verb, tunnel).ok().map(|verb| verb.to_string());
+        assert_eq!(verb_of(Method::POST, Some("MERGE")).as_deref(), Some("MERGE"));
+        assert_eq!(verb_of(Method::POST, Some("merge")).as_deref(), Some("MERGE"));
+        assert_eq!(verb_of(Method::POST, Some("BREW")), None);
+        assert_eq!(verb_of(Method::PUT, Some("MERGE")).as_deref(), Some("PUT"));
+        assert_eq!(verb_of(Method::POST, None).as_deref(), Some("POST"));
     }
 }

@@ -244,7 +244,6 @@ pub(crate) fn text_errors(faults: &SqlFaults) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::request_headers::RequestHeaders;
     use model::DataAction;
     use model::{Ambient, ScopeName};
 

@@ -58,22 +58,22 @@ fn contains(text: &str, part: &str) -> bool {
 
 #[test]
 fn levels_are_told_by_format_or_accept() {
-    let level = |accept: &'static str, format: Option<&str>| {
+    let level_of = |accept: &'static str, format: Option<&str>| {
         let mut map = http::HeaderMap::new();
         if !accept.is_empty() {
             map.insert(&names::ACCEPT, http::HeaderValue::from_static(accept));
         }
-        super::accept::level(&map.into(), format).ok()
+        level(&map.into(), format).ok()
     };
-    assert_eq!(level("", None), Some(MetadataLevel::Minimal));
-    assert_eq!(level("application/json;odata=nometadata", None), Some(MetadataLevel::None));
-    assert_eq!(level("application/json; ODATA=FullMetadata", None), Some(MetadataLevel::Full));
-    assert_eq!(level("application/json", None), Some(MetadataLevel::Minimal));
+    assert_eq!(level_of("", None), Some(MetadataLevel::Minimal));
+    assert_eq!(level_of("application/json;odata=nometadata", None), Some(MetadataLevel::None));
+    assert_eq!(level_of("application/json; ODATA=FullMetadata", None), Some(MetadataLevel::Full));
+    assert_eq!(level_of("application/json", None), Some(MetadataLevel::Minimal));
     assert_eq!(
-        level("application/json;odata=nometadata", Some("application/json;odata=fullmetadata")),
+        level_of("application/json;odata=nometadata", Some("application/json;odata=fullmetadata")),
         Some(MetadataLevel::Full)
     );
-    assert_eq!(level("application/xml", None), Some(MetadataLevel::Minimal));
-    assert_eq!(level("application/atom+xml", None), None);
-    assert_eq!(level("application/json", Some("application/other")), None);
+    assert_eq!(level_of("application/xml", None), Some(MetadataLevel::Minimal));
+    assert_eq!(level_of("application/atom+xml", None), None);
+    assert_eq!(level_of("application/json", Some("application/other")), None);
 }

@@ -257,9 +257,8 @@ impl Client {
     }
 
     /// Status and code of a refused request.
-    #[track_caller]
-    pub(crate) fn refusal(&self, call: Call) -> impl Future<Output = (u16, String)> {
-        async { self.send(call).await.refusal() }
+    pub(crate) async fn refusal(&self, call: Call) -> (u16, String) {
+        self.send(call).await.refusal()
     }
 
     /// Inserts an entity of `people`.

@@ -1,5 +1,7 @@
 //! Tests of the Table API over an engine in memory.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+
 mod bad_input;
 mod batches;
 mod client;
