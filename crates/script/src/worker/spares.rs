@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Scripts for which a runtime is kept.
 const SCRIPTS_MAX: usize = 4;
 
-/// Calls of functions for which no runtime is sealed: that takes as long as making this many.
+/// Calls of functions for which no runtime is sealed: that takes as long as making several. An estimate.
 const FEW_CALLS: u32 = 8;
 
 /// Texts that are compiled ahead; longer ones would hold up the next call.

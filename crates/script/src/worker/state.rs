@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// its response and return.
 const ACCEPTING_PERCENT: u32 = 80;
 
-/// Faster than any script fills its memory with objects that are smaller than an error. Measured: 0.3 GB/s.
+/// Faster than any script fills its memory with objects that are smaller than an error: one of 48 bytes in 22 ns.
 const FILLED_BYTES_PER_SECOND_MAX: u32 = 2 << 30;
 
 /// The state of one runtime and its call.
