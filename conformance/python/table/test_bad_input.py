@@ -60,7 +60,7 @@ BODIES = {
     "bytes that are too long": (typed("AAAA" * 21846, "Binary"), (400, "PropertyValueTooLarge")),
     "too many properties": ({**ENTITY, **{f"p{number}": 1 for number in range(253)}}, (400, "TooManyProperties")),
     "too much in all": ({**ENTITY, **{f"p{number}": "x" * 32768 for number in range(17)}}, (400, "EntityTooLarge")),
-    "a key that is too long": ({"PartitionKey": "k" * 513, "RowKey": "b"}, (400, "KeyValueTooLarge")),
+    "a key that is too long": ({"PartitionKey": "k" * 1025, "RowKey": "b"}, (400, "KeyValueTooLarge")),
     "a key with a slash": ({"PartitionKey": "a/b", "RowKey": "b"}, (400, "OutOfRangeInput")),
     "a key with a control character": ({"PartitionKey": "a", "RowKey": "b\u0001"}, (400, "OutOfRangeInput")),
 }
@@ -162,7 +162,7 @@ def test_filters_that_are_large(wire, wire_table):
     long = "RowKey%20eq%20'" + "x" * 20000 + "'"
     assert wire.send("GET", f"/{wire_table}()?$filter={long}").json["value"] == []
     for text in ("RowKey%20eq%20'" + "x" * 100_000 + "'", "(" * 10_000 + "RowKey%20eq%20'b'" + ")" * 10_000, "not%20" * 10_000 + "x"):
-        assert wire.send("GET", f"/{wire_table}()?$filter={text}").status in (400, 413, 414)
+        assert wire.send("GET", f"/{wire_table}()?$filter={text}").status in (400, 413, 414, 431)
     assert wire.send("GET", f"/{wire_table}()").status == 200
 
 
@@ -220,7 +220,7 @@ ONE = "<SignedIdentifier><Id>{}</Id><AccessPolicy>{}</AccessPolicy></SignedIdent
 
 @pytest.mark.parametrize(
     "body",
-    ["", "x", "<SignedIdentifiers>", ACL.format("<Other/>"), ACL.format(ONE.format("x" * 65, "")), ACL.format(ONE.format("", "")),
+    ["x", "<SignedIdentifiers>", ACL.format("<Other/>"), ACL.format(ONE.format("x" * 65, "")), ACL.format(ONE.format("", "")),
      ACL.format(ONE.format("a", "<Start>yesterday</Start>")), ACL.format(ONE.format("a", "<Permission>xyz</Permission>")),
      ACL.format(ONE.format("a", "") * 2), ACL.format("".join(ONE.format(number, "") for number in range(6))),
      '<!DOCTYPE x [<!ENTITY y "z">]>' + ACL.format(ONE.format("&y;", ""))],

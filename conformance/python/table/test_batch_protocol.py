@@ -70,7 +70,7 @@ def url(wire, wire_table):
 
 
 def rows(wire, url):
-    found = wire.send("GET", url.removeprefix(wire.base) + "()", headers={"Accept": NO_METADATA})
+    found = wire.send("GET", url.removeprefix(wire.base) + "()?$select=RowKey", headers={"Accept": NO_METADATA})
     return [entity["RowKey"] for entity in found.json["value"]]
 
 
@@ -174,7 +174,7 @@ def test_too_many_operations(wire, url):
     found = send(wire, changeset(*(request("POST", url, entity(f"{row:03}")) for row in range(101))))
     assert rows(wire, url) == []
     if answer(True, False):
-        assert [one.refusal[:2] for one in inner(found)] == [(400, "InvalidInput")]
+        assert found.refusal == (400, "InvalidInput")
 
 
 def test_too_large(wire, url):
@@ -205,7 +205,7 @@ BROKEN = {
 def test_broken_bodies(wire, body):
     azurite_lacks("answers to broken bodies")
     found = send(wire, body)
-    assert found.refusal == (400, "InvalidInput")
+    assert found.status == 400 and found.code in ("InvalidInput", "InvalidHeaderValue")
 
 
 @pytest.mark.parametrize("cut", [0.3, 0.6, 0.9, 0.99])
@@ -231,8 +231,7 @@ def test_types_of_the_body_that_are_wrong(wire, url, kind):
         ("POST", "", {"RowKey": "b"}, (400, "PropertiesNeedValue", 1)),
         ("POST", "", {"PartitionKey": "p", "RowKey": "b", "v": "x", "v@odata.type": "Edm.Int64"}, (400, "InvalidInput", 1)),
         ("PUT", "(PartitionKey='p',RowKey='a?')", {"v": 1}, (400, "InvalidInput", 1)),
-        ("BREW", "(PartitionKey='p',RowKey='b')", {"v": 1}, (400, "InvalidInput", 1)),
-        ("GET", "(PartitionKey='p',RowKey='b')", None, (400, "InvalidInput", 1)),
+        ("BREW", "(PartitionKey='p',RowKey='b')", {"v": 1}, (405, "UnsupportedHttpVerb", 1)),
         ("DELETE", "(PartitionKey='p',RowKey='b')", None, (400, "InvalidInput", 1)),
     ],
 )
@@ -241,6 +240,13 @@ def test_a_bad_operation_is_named(wire, url, method, suffix, body, refusal):
     found = send(wire, changeset(request("POST", url, entity("a")), request(method, url + suffix, body)))
     (only,) = inner(found)
     assert only.status == refusal[0] and only.refusal[2] == 1, only.body
+    assert rows(wire, url) == []
+
+
+def test_a_query_among_writes_is_refused(wire, url):
+    azurite_lacks("answers to bad operations")
+    found = send(wire, changeset(request("POST", url, entity("a")), request("GET", url + key("b"), None)))
+    assert found.refusal == (400, "InvalidInput")
     assert rows(wire, url) == []
 
 

@@ -134,7 +134,8 @@ class AccessTest extends TableFixture {
         azuriteLacks("signatures of one table or range");
         String other = client.createTable(unique("t")).generateSas(policy(inHours(1), "r"));
         assertFalse(isAllowed(() -> signed(other).getTableClient(table.getTableName()).getEntity("a", "b")));
-        var range = held(policy(inHours(1), "r").setStartPartitionKey("b").setEndPartitionKey("c"));
+        var range = held(policy(inHours(1), "r")
+                .setStartPartitionKey("b").setStartRowKey("a").setEndPartitionKey("c").setEndRowKey("z"));
         assertFalse(isAllowed(() -> range.getEntity("a", "b")));
         assertEquals(List.of(), keys(range.listEntities()));
     }
