@@ -64,13 +64,11 @@ impl WalkBounds {
         let is_left = |used: &PartUse| matches!(used, PartUse::None | PartUse::Hint);
         // Fixed values are looked up together with the rest, because they are quickly found and exclude many documents.
         let looked_up = used.clone().filter(|(_, used)| **used != PartUse::Bound);
-        let rest =
-            uses.iter().any(is_left).then(
-                || match &looked_up.map(|(part, _)| *part).collect::<Vec<_>>()[..] {
-                    [only] => Lookup::clone(only),
-                    several => Lookup::And(several.iter().map(|part| Lookup::clone(part)).collect()),
-                },
-            );
+        let mut looked_up: Vec<Lookup> = looked_up.map(|(part, _)| Lookup::clone(part)).collect();
+        let rest = uses.iter().any(is_left).then(|| match looked_up.len() {
+            1 => looked_up.swap_remove(0),
+            _ => Lookup::And(looked_up),
+        });
         let text = is_explained.then(|| {
             let bounds = used.filter(|(_, used)| **used != PartUse::None);
             bounds.map(|(part, _)| text_of(part)).collect::<Vec<_>>().join(" and ")
