@@ -1,6 +1,7 @@
 //! The accounts that the API answers for, and the two styles in which it does.
 
-use crate::edm::{ENTITY_BYTES_MAX, ENTITY_BYTES_MAX_COSMOS};
+use crate::edm::{ENTITY_BYTES_MAX, ENTITY_BYTES_MAX_COSMOS, TICKS_MIN, TICKS_MIN_STORAGE};
+use crate::wire::entity::{KEY_UNITS_MAX, KEY_UNITS_MAX_COSMOS};
 use engine::AccountKey;
 
 /// Which of the two services an account resembles where they differ.
@@ -20,11 +21,19 @@ pub const TABLE_NAME_MAX: usize = 63;
 pub const TABLE_NAME_MAX_COSMOS: usize = 254;
 
 impl AccountStyle {
-    /// Largest entity, by [`entity_bytes`](crate::edm::entity_bytes).
-    pub(crate) fn entity_bytes_max(self) -> usize {
+    /// What an entity may have.
+    pub const fn limits(self) -> EntityLimits {
         match self {
-            AccountStyle::Storage => ENTITY_BYTES_MAX,
-            AccountStyle::Cosmos => ENTITY_BYTES_MAX_COSMOS,
+            AccountStyle::Storage => EntityLimits {
+                bytes_max: ENTITY_BYTES_MAX,
+                key_units_max: KEY_UNITS_MAX,
+                ticks_min: TICKS_MIN_STORAGE,
+            },
+            AccountStyle::Cosmos => EntityLimits {
+                bytes_max: ENTITY_BYTES_MAX_COSMOS,
+                key_units_max: KEY_UNITS_MAX_COSMOS,
+                ticks_min: TICKS_MIN,
+            },
         }
     }
 
@@ -38,6 +47,17 @@ impl AccountStyle {
             && name.bytes().next().is_some_and(|first| first.is_ascii_alphabetic());
         is_formed && (TABLE_NAME_MIN..=max).contains(&name.len()) && !name.eq_ignore_ascii_case("tables")
     }
+}
+
+/// Limits of an entity that depend on the style of the account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntityLimits {
+    /// Largest entity, by [`entity_bytes`](crate::edm::entity_bytes).
+    pub bytes_max: usize,
+    /// Longest PartitionKey and RowKey in UTF-16 units.
+    pub key_units_max: usize,
+    /// Earliest `Edm.DateTime`.
+    pub ticks_min: i64,
 }
 
 /// The keys of an account.

@@ -1,6 +1,7 @@
 //! Entry points for fuzzing: filters, batches and entities. Not part of the public API.
 
-use crate::edm::{ENTITY_BYTES_MAX, TIMESTAMP};
+use crate::account::AccountStyle;
+use crate::edm::TIMESTAMP;
 use crate::filter::{exact_keys, lower, parse};
 use crate::wire::entity::{
     EntityFrame, EntityKeys, EntityRow, MetadataLevel, Select, read_entity, write_entity,
@@ -47,7 +48,7 @@ pub fn batch(content_type: &str, body: &[u8]) {
 
 /// Reads an entity: what is accepted comes back as it was.
 pub fn entity(body: &[u8]) {
-    let Ok(entity) = read_entity(body, EntityKeys::InBody, ENTITY_BYTES_MAX) else {
+    let Ok(entity) = read_entity(body, EntityKeys::InBody, AccountStyle::Storage.limits()) else {
         return;
     };
     assert!(entity.document.validate().is_ok(), "a new document is whole");
@@ -58,8 +59,8 @@ pub fn entity(body: &[u8]) {
         let row = EntityRow { document: entity.document.root(), timestamp: Ticks(0), etag: "W/\"x\"" };
         let mut text = Vec::new();
         write_entity(&frame, &row, &mut text);
-        let again =
-            read_entity(&text, EntityKeys::InBody, ENTITY_BYTES_MAX).expect("our own text is an entity");
+        let again = read_entity(&text, EntityKeys::InBody, AccountStyle::Storage.limits())
+            .expect("our own text is an entity");
         assert_eq!(again, entity, "text and entity are one");
     }
 }

@@ -167,7 +167,7 @@ impl TableApi {
             query: &query,
             body: Bytes::new(),
         };
-        let _body_memory = take_body(&mut call, body).await?;
+        let _body_memory = take_body(&mut call, body, &operation).await?;
         perform(&call, &operation).await
     }
 
@@ -250,10 +250,12 @@ async fn perform(call: &Call<'_>, operation: &Operation) -> Result<Reply, TableF
     Ok(reply)
 }
 
-/// Reads the body of a call, with a reservation of memory if it is large or has not arrived yet.
+/// Reads the body of a call, with a reservation of memory if it is large or has not arrived yet. In the latter case the
+/// caller must be authorised to send it: nothing is held for others.
 async fn take_body<B>(
     call: &mut Call<'_>,
     body: &mut IncomingBody<'_, B>,
+    operation: &Operation,
 ) -> Result<Option<Reservation>, TableFault>
 where
     B: Body<Data = Bytes>,
@@ -266,6 +268,7 @@ where
         }
         return Ok(Some(memory.reserve(MemoryKind::Body, &call.memory_holder(), call.body.len()).await?));
     }
+    operations::check_sender(call, operation)?;
     let reservation = memory.reserve(MemoryKind::Body, &call.memory_holder(), body.bytes_expected()).await?;
     call.body = Box::pin(body.read()).await?;
     Ok(Some(reservation))

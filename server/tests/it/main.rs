@@ -12,4 +12,5 @@ mod queries;
 mod secrets;
 mod serving;
 mod storage;
+mod table;
 mod tls;

@@ -64,6 +64,14 @@ impl Server {
         self.address
     }
 
+    /// The address of the Table API in the ready line; `None` if it is off.
+    pub(crate) fn table_address(&self) -> Option<SocketAddr> {
+        let printed = self.printed.lock().unwrap();
+        let ready = printed.lines().find(|line| line.starts_with("ready ")).unwrap();
+        let address = ready.split_whitespace().find_map(|word| word.strip_prefix("table=https://"))?;
+        Some(address.parse().unwrap())
+    }
+
     /// A client with the well-known key.
     pub(crate) fn client(&self) -> Client {
         Client::new(self.address, EMULATOR_KEY)

@@ -7,12 +7,18 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use std::io::Write as _;
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
 
 /// Sends a request over TLS, trusting `trusted` only; `None` if the server's certificate is not trusted.
 fn ask(server: &Server, name: &str, trusted: &str) -> Option<Answer> {
+    let request = "GET /ready HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    ask_at(server.address(), name, trusted, request)
+}
+
+/// Sends this request to `address` over TLS, trusting `trusted` only.
+pub(crate) fn ask_at(address: SocketAddr, name: &str, trusted: &str, request: &str) -> Option<Answer> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_slice(trusted.as_bytes()).unwrap()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -20,8 +26,8 @@ fn ask(server: &Server, name: &str, trusted: &str) -> Option<Answer> {
         ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
     let config = Arc::new(builder.with_root_certificates(roots).with_no_client_auth());
     let connection = ClientConnection::new(config, ServerName::try_from(name.to_owned()).unwrap()).unwrap();
-    let mut stream = StreamOwned::new(connection, TcpStream::connect(server.address()).unwrap());
-    stream.write_all(b"GET /ready HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").ok()?;
+    let mut stream = StreamOwned::new(connection, TcpStream::connect(address).unwrap());
+    stream.write_all(request.as_bytes()).ok()?;
     Answer::read(&mut stream)
 }
 

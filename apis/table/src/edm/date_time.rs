@@ -4,6 +4,8 @@
 
 /// The first tick of the year 0001.
 pub const TICKS_MIN: i64 = -621_355_968_000_000_000;
+/// The first tick of the year 1601, the earliest time in an account of Storage.
+pub const TICKS_MIN_STORAGE: i64 = -116_444_736_000_000_000;
 /// The last tick of the year 9999.
 pub const TICKS_MAX: i64 = 2_534_023_007_999_999_999;
 
@@ -181,6 +183,7 @@ mod tests {
     #[test]
     fn the_years_end_on_both_sides() {
         assert_eq!(parse_date_time("0001-01-01T00:00:00Z"), Some(TICKS_MIN));
+        assert_eq!(parse_date_time("1601-01-01T00:00:00Z"), Some(TICKS_MIN_STORAGE));
         assert_eq!(parse_date_time("9999-12-31T23:59:59.9999999Z"), Some(TICKS_MAX));
         for given in
             ["0000-12-31T23:59:59Z", "0001-01-01T00:00:00+00:01", "9999-12-31T23:59:59.9999999-00:01"]

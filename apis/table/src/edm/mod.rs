@@ -19,7 +19,7 @@ mod edm_type;
 mod names;
 pub(crate) mod texts;
 
-pub use date_time::{TICKS_MAX, TICKS_MIN, parse_date_time, write_date_time};
+pub use date_time::{TICKS_MAX, TICKS_MIN, TICKS_MIN_STORAGE, parse_date_time, write_date_time};
 pub use document::{
     ENTITY_BYTES_MAX, ENTITY_BYTES_MAX_COSMOS, EntityTooLarge, PARTITION_KEY, PROPERTIES_MAX, ROW_KEY,
     TIMESTAMP, document_id, entity_bytes, is_property, merged, properties_count,

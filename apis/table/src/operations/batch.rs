@@ -277,8 +277,9 @@ fn step(call: &Call<'_>, part: &PartRequest) -> Result<Step, TableFault> {
             ));
         }
     };
-    crate::wire::entity::check_key(PARTITION_KEY, &path.partition_key)?;
-    crate::wire::entity::check_key(crate::edm::ROW_KEY, &path.row_key)?;
+    let units_max = call.style().limits().key_units_max;
+    crate::wire::entity::check_key(PARTITION_KEY, &path.partition_key, units_max)?;
+    crate::wire::entity::check_key(crate::edm::ROW_KEY, &path.row_key, units_max)?;
     Ok(Step {
         table: path.table.clone(),
         partition_key: path.partition_key.clone(),
@@ -289,7 +290,7 @@ fn step(call: &Call<'_>, part: &PartRequest) -> Result<Step, TableFault> {
 }
 
 fn insertion(call: &Call<'_>, table: &str) -> Result<Step, TableFault> {
-    let entity = read_entity(&call.body, EntityKeys::InBody, call.style().entity_bytes_max())?;
+    let entity = read_entity(&call.body, EntityKeys::InBody, call.style().limits())?;
     let item = Item::new(entity.document)?;
     Ok(Step {
         table: table.to_owned(),

@@ -11,7 +11,7 @@ use plan::{Condition, DocumentOperation, Mutation};
 pub(super) async fn perform(call: &Call<'_>, path: &EntityPath) -> Result<Reply, TableFault> {
     let condition = condition(call)?;
     let table = call.table(&path.table, Action::DeleteDocument)?;
-    let address = address(&table, path)?;
+    let address = address(call.style(), &table, path)?;
     let operation = operation(path, condition)?;
     let receipt = write(call, &table, (Some(address.key), &path.row_key), operation).await?;
     Ok(written(&receipt))

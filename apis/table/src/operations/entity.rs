@@ -31,9 +31,14 @@ pub(super) fn target(row_key: &str) -> Target {
 }
 
 /// The address of an entity. Keys that no entity can have are refused.
-pub(super) fn address(table: &Container, path: &EntityPath) -> Result<DocumentAddress, TableFault> {
-    check_key(PARTITION_KEY, &path.partition_key)?;
-    check_key(ROW_KEY, &path.row_key)?;
+pub(super) fn address(
+    style: AccountStyle,
+    table: &Container,
+    path: &EntityPath,
+) -> Result<DocumentAddress, TableFault> {
+    let units_max = style.limits().key_units_max;
+    check_key(PARTITION_KEY, &path.partition_key, units_max)?;
+    check_key(ROW_KEY, &path.row_key, units_max)?;
     Ok(DocumentAddress { key: partition_key(table, &path.partition_key)?, target: target(&path.row_key) })
 }
 

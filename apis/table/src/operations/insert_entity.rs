@@ -13,7 +13,7 @@ use plan::{DocumentOperation, Item, Mutation, Outcome, StoredDocument};
 
 pub(super) async fn perform(call: &Call<'_>, name: &str) -> Result<Reply, TableFault> {
     let table = call.table(name, Action::CreateDocument)?;
-    let entity = read_entity(&call.body, EntityKeys::InBody, call.style().entity_bytes_max())?;
+    let entity = read_entity(&call.body, EntityKeys::InBody, call.style().limits())?;
     let prefers_content = call.prefers_content()?;
     call.level()?;
     let item = Item::new(entity.document)?;

@@ -20,7 +20,10 @@ mod read_table;
 mod read_table_acl;
 mod replace_service_properties;
 mod replace_table_acl;
+mod sender;
 pub(crate) mod tables;
+
+pub(crate) use sender::check_sender;
 
 use crate::account::{AccountStyle, TableAccount};
 use crate::faults::{Code, TableFault, request};

@@ -13,7 +13,7 @@ pub(super) async fn perform(call: &Call<'_>, path: &EntityPath) -> Result<Reply,
     let condition = condition(call)?;
     let action = if condition.is_some() { Action::ReplaceDocument } else { Action::UpsertDocument };
     let table = call.table(&path.table, action)?;
-    let address = address(&table, path)?;
+    let address = address(call.style(), &table, path)?;
     let operation = operation(call, path, condition)?;
     let receipt = write(call, &table, (Some(address.key), &path.row_key), operation).await?;
     Ok(written(&receipt))
@@ -26,7 +26,7 @@ pub(super) fn operation(
     condition: Option<Condition>,
 ) -> Result<DocumentOperation, TableFault> {
     let keys = EntityKeys::InAddress { partition_key: &path.partition_key, row_key: &path.row_key };
-    let entity = read_entity(&call.body, keys, call.style().entity_bytes_max())?;
+    let entity = read_entity(&call.body, keys, call.style().limits())?;
     let item = Item::new(entity.document)?;
     Ok(DocumentOperation::Write(match condition {
         Some(condition) => {

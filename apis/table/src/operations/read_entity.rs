@@ -15,7 +15,7 @@ pub(super) async fn perform(call: &Call<'_>, path: &EntityPath) -> Result<Reply,
     let table = call.table(&path.table, Action::ReadDocument)?;
     let select = query_entities::select(call)?;
     let level = call.level()?;
-    let address = address(&table, path)?;
+    let address = address(call.style(), &table, path)?;
     let pass = call.engine.access().read_row(&call.principal, &table, address, &path.row_key)?;
     let receipt = call.engine.read(pass, &ReadOptions::default()).await?;
     let stored = match &receipt.outcome {

@@ -18,6 +18,9 @@ async fn bad_bodies_are_refused_by_inserts_and_updates() {
         (r#""a@odata.type":"Edm.Int64","a":"9223372036854775808""#.to_owned(), "InvalidInput"),
         (r#""a@odata.type":"Edm.Guid","a":"x""#.to_owned(), "InvalidInput"),
         (r#""a@odata.type":"Edm.Binary","a":"*""#.to_owned(), "InvalidInput"),
+        (r#""a@odata.type":"Edm.Binary","a":"AAE""#.to_owned(), "InvalidInput"),
+        (r#""a":2147483648"#.to_owned(), "InvalidInput"),
+        (r#""a@odata.type":"Edm.DateTime","a":"1600-12-31T23:59:59Z""#.to_owned(), "InvalidInput"),
         (r#""a@odata.type":"Edm.DateTime","a":"2024-13-01""#.to_owned(), "InvalidInput"),
         (r#""a@odata.type":"Edm.Double","a":"1e999""#.to_owned(), "InvalidInput"),
         (r#""a@odata.type":"Edm.Nothing","a":1"#.to_owned(), "InvalidInput"),
@@ -54,8 +57,8 @@ async fn bad_keys_are_refused() {
         (json!({ "PartitionKey": "a#", "RowKey": "r" }), "OutOfRangeInput"),
         (json!({ "PartitionKey": "p", "RowKey": "a?" }), "OutOfRangeInput"),
         (json!({ "PartitionKey": "p", "RowKey": "a\nb" }), "OutOfRangeInput"),
-        (json!({ "PartitionKey": text(1025), "RowKey": "r" }), "KeyValueTooLarge"),
-        (json!({ "PartitionKey": "p", "RowKey": text(1025) }), "KeyValueTooLarge"),
+        (json!({ "PartitionKey": text(513), "RowKey": "r" }), "KeyValueTooLarge"),
+        (json!({ "PartitionKey": "p", "RowKey": text(513) }), "KeyValueTooLarge"),
     ] {
         let refused = client.refusal(Call::new("POST", "people").json(&keys.to_string())).await;
         assert_eq!(refused, code(400, expected), "{keys:.80}");
@@ -63,7 +66,7 @@ async fn bad_keys_are_refused() {
     for (path, expected) in [
         (address("a%2Fb", "r"), "OutOfRangeInput"),
         (address("p", "a%23"), "OutOfRangeInput"),
-        (address("p", &text(1025)), "KeyValueTooLarge"),
+        (address("p", &text(513)), "KeyValueTooLarge"),
     ] {
         for verb in ["GET", "PUT", "MERGE", "DELETE"] {
             let call = Call::new(verb, path.clone()).header("if-match", "*").json("{}");
@@ -73,6 +76,24 @@ async fn bad_keys_are_refused() {
     let differing = Call::new("PUT", address("p", "r")).json(r#"{"PartitionKey":"q"}"#);
     assert_eq!(client.refusal(differing).await, code(400, "InvalidInput"));
     assert_eq!(client.send(Call::get("people()")).await.json()["value"], json!([]));
+}
+
+#[tokio::test]
+async fn keys_and_times_have_the_limits_of_the_account() {
+    let client = Client::with_table().await;
+    let put = |units: usize| Call::new("PUT", address(&text(units), &text(units))).json("{}");
+    client.send(put(512)).await.expect(204);
+    assert_eq!(client.refusal(put(513)).await, code(400, "KeyValueTooLarge"));
+    client.send(put(1024).cosmos()).await.expect(204);
+    assert_eq!(client.refusal(put(1025).cosmos()).await, code(400, "KeyValueTooLarge"));
+    let time = |time: &str| {
+        let body = json!({ "t@odata.type": "Edm.DateTime", "t": time }).to_string();
+        Call::new("PUT", address("p", "r")).json(&body)
+    };
+    client.send(time("1601-01-01T00:00:00Z")).await.expect(204);
+    assert_eq!(client.refusal(time("1600-12-31T23:59:59.9999999Z")).await, code(400, "InvalidInput"));
+    client.send(time("0001-01-01T00:00:00Z").cosmos()).await.expect(204);
+    assert_eq!(client.entity("p", "r").await.unwrap()["t"], "0001-01-01T00:00:00.0000000Z");
 }
 
 fn properties(from: usize, to: usize) -> String {

@@ -127,7 +127,7 @@ impl Call {
         self
     }
 
-    fn into_request(self) -> Request<Full<Bytes>> {
+    fn into_request<B>(self, body: B) -> Request<B> {
         let path = match self.account {
             "storage" => format!("/storage/{}", self.path),
             _ => format!("/{}", self.path),
@@ -159,7 +159,7 @@ impl Call {
         for (name, value) in &self.headers {
             request = request.header(name, value);
         }
-        request.body(Full::from(self.body)).unwrap()
+        request.body(body).unwrap()
     }
 }
 
@@ -248,9 +248,18 @@ impl Client {
     }
 
     pub(crate) async fn send(&self, call: Call) -> Answer {
+        let body = Full::from(call.body.clone());
+        self.send_body(call, body).await
+    }
+
+    /// Sends a call with another body.
+    pub(crate) async fn send_body<B>(&self, call: Call, body: B) -> Answer
+    where
+        B: hyper::body::Body<Data = Bytes>,
+    {
         let connection =
             ConnectionInfo { secure: call.secure, peer: std::net::Ipv4Addr::LOCALHOST.into(), memory: None };
-        let response = self.api.handle(call.into_request(), connection).await;
+        let response = self.api.handle(call.into_request(body), connection).await;
         let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
         Answer { status: parts.status, headers: parts.headers, body }

@@ -11,7 +11,7 @@ mod write;
 mod tests;
 
 pub use fault::EntityFault;
-pub use keys::{KEY_UNITS_MAX, PARTITION_KEY_BYTES_MAX, check_key};
+pub use keys::{KEY_UNITS_MAX, KEY_UNITS_MAX_COSMOS, PARTITION_KEY_BYTES_MAX, check_key};
 pub use names::NAME_UNITS_MAX;
 pub use read::{BINARY_BYTES_MAX, Entity, EntityKeys, TEXT_UNITS_MAX, read_entity};
 pub use select::{SELECT_NAMES_MAX, Select};

@@ -1,11 +1,12 @@
 //! The body of a write: JSON text of an entity to a document.
 //!
-//! A property has the type of its annotation `Name@odata.type`. Without one, a whole number in the range of 32 bits is
-//! an Int32, any other number a Double, a string a String. Null properties are dropped, and so are `Timestamp` and
+//! A property has the type of its annotation `Name@odata.type`. Without one, a number with a point or an exponent is
+//! a Double, a whole number an Int32 and refused if it is none, a string a String. Null properties are dropped, and so are `Timestamp` and
 //! everything whose name begins with `odata.`.
 
 use super::names::check_name;
 use super::{EntityFault, check_key};
+use crate::account::EntityLimits;
 use crate::edm::document::{check_size, utf16_len};
 use crate::edm::{
     EdmType, EntityTooLarge, PARTITION_KEY, PROPERTIES_MAX, ROW_KEY, TIMESTAMP, document_id, member_name,
@@ -47,8 +48,8 @@ pub enum EntityKeys<'a> {
     },
 }
 
-/// Reads the JSON text of an entity of at most `bytes_max` bytes by [`entity_bytes`](crate::edm::entity_bytes).
-pub fn read_entity(text: &[u8], keys: EntityKeys<'_>, bytes_max: usize) -> Result<Entity, EntityFault> {
+/// Reads the JSON text of an entity within `limits`.
+pub fn read_entity(text: &[u8], keys: EntityKeys<'_>, limits: EntityLimits) -> Result<Entity, EntityFault> {
     let body = Document::from_json_distinct(text).map_err(|error| {
         let offset = error.offset;
         let is_repeated = error.kind == JsonErrorKind::RepeatedName;
@@ -59,8 +60,8 @@ pub fn read_entity(text: &[u8], keys: EntityKeys<'_>, bytes_max: usize) -> Resul
         EntityKeys::InBody => (None, None),
         EntityKeys::InAddress { partition_key, row_key } => (Some(partition_key), Some(row_key)),
     };
-    let partition_key = key(PARTITION_KEY, root, address_partition_key)?;
-    let row_key = key(ROW_KEY, root, address_row_key)?;
+    let partition_key = key((PARTITION_KEY, limits), root, address_partition_key)?;
+    let row_key = key((ROW_KEY, limits), root, address_row_key)?;
     let mut builder = DocumentBuilder::with_capacity(text.len() + 64);
     let id = Value::String(document_id(row_key).into_owned());
     builder.member("id", id.as_ref());
@@ -82,14 +83,14 @@ pub fn read_entity(text: &[u8], keys: EntityKeys<'_>, bytes_max: usize) -> Resul
             continue;
         }
         let annotation = annotations.iter().find(|(property, _)| *property == name).map(|(_, given)| *given);
-        add_property(name, given, annotation, &mut builder)?;
+        add_property(name, given, annotation, limits.ticks_min, &mut builder)?;
     }
     if count > PROPERTIES_MAX {
         return Err(EntityFault::TooManyProperties { count });
     }
     let too_large = |_| EntityFault::EntityTooLarge { bytes: text.len() };
     let document = builder.finish().map_err(too_large)?;
-    check_size(&document, bytes_max)?;
+    check_size(&document, limits.bytes_max)?;
     Ok(Entity { partition_key: partition_key.to_owned(), row_key: row_key.to_owned(), document })
 }
 
@@ -104,7 +105,7 @@ impl From<EntityTooLarge> for EntityFault {
 
 /// The checked key, from the address if it has one.
 fn key<'a>(
-    key: &'static str,
+    (key, limits): (&'static str, EntityLimits),
     root: ValueRef<'a>,
     in_address: Option<&'a str>,
 ) -> Result<&'a str, EntityFault> {
@@ -115,7 +116,7 @@ fn key<'a>(
         (Some(text), _) | (None, Some(text)) => text,
         (None, None) => return Err(EntityFault::KeyMissing { key }),
     };
-    check_key(key, text)?;
+    check_key(key, text, limits.key_units_max)?;
     Ok(text)
 }
 
@@ -129,6 +130,7 @@ fn add_property(
     name: &str,
     given: ValueRef<'_>,
     annotation: Option<ValueRef<'_>>,
+    ticks_min: i64,
     builder: &mut DocumentBuilder,
 ) -> Result<(), EntityFault> {
     let property = || name.to_owned();
@@ -142,15 +144,19 @@ fn add_property(
     if matches!(given.kind(), Kind::Array | Kind::Object) {
         return Err(EntityFault::NotPrimitive { property: property() });
     }
-    let converted = match edm_type {
-        None => without_annotation(given),
-        Some(edm_type) => with_annotation(given, edm_type)
-            .ok_or_else(|| EntityFault::NotOfType { property: property(), edm_type })?,
+    let (converted, edm_type) = match edm_type {
+        None => (without_annotation(given), EdmType::Int32),
+        Some(edm_type) => (with_annotation(given, edm_type), edm_type),
     };
+    let not_of_type = || EntityFault::NotOfType { property: property(), edm_type };
+    let converted = converted.ok_or_else(not_of_type)?;
     let stored = match &converted {
         Converted::Given => given,
         Converted::New(value) => value.as_ref(),
     };
+    if matches!(stored.decode(), Decoded::Ticks(ticks) if ticks < ticks_min) {
+        return Err(not_of_type());
+    }
     let (size, size_max) = if let Decoded::String(text) = stored.decode() {
         (utf16_len(text), TEXT_UNITS_MAX)
     } else if let Decoded::Binary { bytes, .. } = stored.decode() {
@@ -171,15 +177,14 @@ enum Converted {
     New(Value),
 }
 
-fn without_annotation(given: ValueRef<'_>) -> Converted {
-    // Integers that are no Int64 are decimals.
+/// The value with the type of its form; `None` for a whole number that is no Int32.
+fn without_annotation(given: ValueRef<'_>) -> Option<Converted> {
+    // Integers above those of an Int64 are decimals; beyond 64 bits they are doubles, whose spelling is not kept.
     if !matches!(given.kind(), Kind::Int64 | Kind::Decimal) {
-        return Converted::Given;
+        return Some(Converted::Given);
     }
-    match given.as_i64().map(i32::try_from) {
-        Some(Ok(integer)) => Converted::New(Value::Int32(integer)),
-        Some(Err(_)) | None => nearest_double(given),
-    }
+    let integer = i32::try_from(given.as_i64()?).ok()?;
+    Some(Converted::New(Value::Int32(integer)))
 }
 
 fn nearest_double(given: ValueRef<'_>) -> Converted {

@@ -1,17 +1,18 @@
 //! Bodies to documents, documents to answers, and both one after the other.
 
 use super::*;
-use crate::edm::{
-    ENTITY_BYTES_MAX, EdmType, PARTITION_KEY, PROPERTIES_MAX, ROW_KEY, TICKS_MAX, TICKS_MIN, entity_bytes,
-};
+use crate::account::{AccountStyle, EntityLimits};
+use crate::edm::{EdmType, PARTITION_KEY, PROPERTIES_MAX, ROW_KEY, TICKS_MAX, TICKS_MIN, entity_bytes};
 use model::Ticks;
 use proptest::prelude::*;
 use value::{Document, JsonErrorKind, Value};
 
+const STORAGE: EntityLimits = AccountStyle::Storage.limits();
+const COSMOS: EntityLimits = AccountStyle::Cosmos.limits();
 const ETAG: &str = r#"W/"datetime'2024-02-03T04%3A05%3A06.7890001Z'""#;
 
 fn read(text: &str) -> Result<Document, EntityFault> {
-    let entity = read_entity(text.as_bytes(), EntityKeys::InBody, ENTITY_BYTES_MAX)?;
+    let entity = read_entity(text.as_bytes(), EntityKeys::InBody, STORAGE)?;
     entity.document.validate().unwrap();
     Ok(entity.document)
 }
@@ -38,8 +39,9 @@ fn types_come_from_annotations_or_from_the_form_of_the_value() {
     check_value(r#""x":3"#, Value::Int32(3));
     check_value(r#""x":-0"#, Value::Double(-0.0));
     check_value(r#""x":-2147483648"#, Value::Int32(i32::MIN));
-    check_value(r#""x":2147483648"#, Value::Double(2_147_483_648.0));
-    check_value(r#""x":18446744073709551615"#, Value::Double(18_446_744_073_709_551_615.0));
+    check_value(r#""x":2147483647"#, Value::Int32(i32::MAX));
+    check_value(r#""x":2147483648.0"#, Value::Double(2_147_483_648.0));
+    check_value(r#""x":9.007199254740994E15"#, Value::Double(9_007_199_254_740_994.0));
     check_value(r#""x":3.0"#, Value::Double(3.0));
     check_value(r#""x":-0.0"#, Value::Double(-0.0));
     check_value(r#""x":1e3"#, Value::Double(1000.0));
@@ -77,7 +79,7 @@ fn a_document_has_id_and_keys_first_and_nothing_of_the_metadata() {
 #[test]
 fn keys_come_from_the_address_if_it_has_them() {
     let keys = EntityKeys::InAddress { partition_key: "p", row_key: "r" };
-    let read = |text: &str| read_entity(text.as_bytes(), keys, ENTITY_BYTES_MAX);
+    let read = |text: &str| read_entity(text.as_bytes(), keys, STORAGE);
     let entity = read(r#"{"a":1}"#).unwrap();
     assert_eq!((entity.partition_key.as_str(), entity.row_key.as_str()), ("p", "r"));
     let expected = r#"{"id":"r","PartitionKey":"p","RowKey":"r","a":1}"#;
@@ -87,7 +89,7 @@ fn keys_come_from_the_address_if_it_has_them() {
     assert_eq!(read(r#"{"PartitionKey":"q"}"#), Err(EntityFault::KeyDiffers { key: PARTITION_KEY }));
     let keys = EntityKeys::InAddress { partition_key: "p", row_key: "a/b" };
     let fault = EntityFault::KeyCharacter { key: ROW_KEY, character: '/' };
-    assert_eq!(read_entity(b"{}", keys, ENTITY_BYTES_MAX), Err(fault));
+    assert_eq!(read_entity(b"{}", keys, STORAGE), Err(fault));
 }
 
 #[test]
@@ -125,11 +127,14 @@ fn values_that_are_not_of_their_type_are_refused() {
             vec!["\"yesterday\"", "1", "\"2024-02-30T00:00:00Z\"", "\"0000-01-01T00:00:00Z\""],
         ),
         (EdmType::Guid, vec!["\"1\"", "1"]),
-        (EdmType::Binary, vec!["\"*\"", "1"]),
+        (EdmType::Binary, vec!["\"*\"", "1", "\"AAE\""]),
     ] {
         for text in texts {
             check_fault(&format!(r#""x@odata.type":"{}","x":{text}"#, edm_type.name()), not_of(edm_type));
         }
+    }
+    for whole in ["2147483648", "-2147483649", "9223372036854775808", "18446744073709551615"] {
+        check_fault(&format!(r#""x":{whole}"#), not_of(EdmType::Int32));
     }
     check_fault(r#""x":[]"#, EntityFault::NotPrimitive { property: "x".to_owned() });
     check_fault(
@@ -167,10 +172,26 @@ fn limits_hold_on_both_sides() {
     let count = PROPERTIES_MAX + 1;
     assert_eq!(many(count), Err(EntityFault::TooManyProperties { count }));
     let text = br#"{"PartitionKey":"p","RowKey":"r","x":"some text"}"#;
-    let bytes = entity_bytes(&read_entity(text, EntityKeys::InBody, usize::MAX).unwrap().document);
-    read_entity(text, EntityKeys::InBody, bytes).unwrap();
-    let fault = read_entity(text, EntityKeys::InBody, bytes - 1).unwrap_err();
+    let bytes = entity_bytes(&read_entity(text, EntityKeys::InBody, STORAGE).unwrap().document);
+    let limited = |bytes_max| EntityLimits { bytes_max, ..STORAGE };
+    read_entity(text, EntityKeys::InBody, limited(bytes)).unwrap();
+    let fault = read_entity(text, EntityKeys::InBody, limited(bytes - 1)).unwrap_err();
     assert_eq!(fault, EntityFault::EntityTooLarge { bytes });
+}
+
+#[test]
+fn times_begin_with_1601_in_storage_and_with_the_year_1_in_cosmos() {
+    let read = |time: &str, limits| {
+        let text =
+            format!(r#"{{"PartitionKey":"p","RowKey":"r","x@odata.type":"Edm.DateTime","x":"{time}"}}"#);
+        read_entity(text.as_bytes(), EntityKeys::InBody, limits).map(|_| ())
+    };
+    let fault = EntityFault::NotOfType { property: "x".to_owned(), edm_type: EdmType::DateTime };
+    assert_eq!(read("1601-01-01T00:00:00Z", STORAGE), Ok(()));
+    assert_eq!(read("1600-12-31T23:59:59.9999999Z", STORAGE), Err(fault.clone()));
+    assert_eq!(read("1600-12-31T23:59:59.9999999Z", COSMOS), Ok(()));
+    assert_eq!(read("0001-01-01T00:00:00Z", COSMOS), Ok(()));
+    assert_eq!(read("0001-01-01T00:00:00+00:01", COSMOS), Err(fault));
 }
 
 fn written(document: &Document, level: MetadataLevel, select: &str) -> String {
@@ -306,7 +327,7 @@ proptest! {
     fn entities_come_back_to_the_bit(document in entity()) {
         for level in [MetadataLevel::Minimal, MetadataLevel::Full] {
             let text = written(&document, level, "");
-            let again = read(&text).unwrap();
+            let again = read_entity(text.as_bytes(), EntityKeys::InBody, COSMOS).unwrap().document;
             prop_assert_eq!(again.bytes(), document.bytes(), "{}", text);
             prop_assert_eq!(written(&again, level, ""), text);
         }
