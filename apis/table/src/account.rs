@@ -37,6 +37,14 @@ impl AccountStyle {
         }
     }
 
+    /// Whether two names mean one table.
+    pub(crate) fn is_same_table(self, name: &str, other: &str) -> bool {
+        match self {
+            AccountStyle::Storage => name.eq_ignore_ascii_case(other),
+            AccountStyle::Cosmos => name == other,
+        }
+    }
+
     /// Whether `name` can be the name of a table.
     pub(crate) fn is_table_name(self, name: &str) -> bool {
         let max = match self {

@@ -127,6 +127,10 @@ fn by_table(claim: &Claim<'_>, fields: &Fields<'_>) -> Result<Caller, TableFault
     if !is_about(claim.operation, fields.table, style) {
         return Err(CredentialFault::Permission.into());
     }
+    // The signature does not cover the case of the name: it must not choose between two tables.
+    if tables::is_ambiguous(claim.engine, &signer, fields.table)? {
+        return Err(CredentialFault::Permission.into());
+    }
     let container = table.map_or_else(|| fields.table.to_owned(), |table| table.id().to_owned());
     let delegation = Delegation {
         database: DATABASE.to_owned(),
@@ -149,10 +153,7 @@ fn either<'a>(own: &'a str, stored: &'a str) -> Result<&'a str, CredentialFault>
 
 /// Whether an operation is about entities of this table, as far as its path says it.
 fn is_about(operation: &Operation, table: &str, style: AccountStyle) -> bool {
-    let is_same = |name: &str| match style {
-        AccountStyle::Storage => name.eq_ignore_ascii_case(table),
-        AccountStyle::Cosmos => name == table,
-    };
+    let is_same = |name: &str| style.is_same_table(name, table);
     match operation {
         Operation::QueryEntities(name) | Operation::InsertEntity(name) => is_same(name),
         Operation::ReadEntity(EntityPath { table: name, .. })
@@ -203,6 +204,11 @@ fn interval(fields: &Fields<'_>) -> Result<Option<KeyInterval>, CredentialFault>
             Err(CredentialFault::SignatureField { field: "a row key needs its partition key" })
         }
     };
+    // The signature is the same without an empty bound, so its holder could omit it. Nothing precedes an empty key, so
+    // as a first one it means none.
+    if fields.last_partition == Some("") || fields.last_row == Some("") {
+        return Err(CredentialFault::SignatureField { field: "epk and erk must not be empty" });
+    }
     let first = bound(fields.first_partition, fields.first_row)?;
     let last = bound(fields.last_partition, fields.last_row)?;
     if first.is_none() && last.is_none() {

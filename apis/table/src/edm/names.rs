@@ -20,8 +20,13 @@ pub fn member_name(property: &str) -> std::borrow::Cow<'_, str> {
 pub fn property_name(member: &str) -> Option<&str> {
     match member.strip_prefix(ESCAPE) {
         Some(property) if is_reserved(property) => Some(property),
-        Some(_) | None => (!is_reserved(member)).then_some(member),
+        // Annotations are not properties; another API may have stored members of such names.
+        Some(_) | None => (!is_reserved(member) && !is_annotation(member)).then_some(member),
     }
+}
+
+fn is_annotation(name: &str) -> bool {
+    name.starts_with("odata.") || name.contains("@odata.")
 }
 
 fn is_reserved(name: &str) -> bool {
@@ -42,5 +47,7 @@ mod tests {
         assert_eq!(property_name("id"), None);
         assert_eq!(property_name("_etag"), None);
         assert_eq!(property_name("$x"), Some("$x"));
+        assert_eq!(property_name("odata.etag"), None);
+        assert_eq!(property_name("x@odata.type"), None);
     }
 }

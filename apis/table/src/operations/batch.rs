@@ -2,6 +2,7 @@
 
 use super::entity::{partition_key, written_time};
 use super::{Call, ETAG, delete_entity, entity, insert_entity, merge_entity, put_entity};
+use crate::account::AccountStyle;
 use crate::edm::PARTITION_KEY;
 use crate::faults::{Code, TableFault, error_body, request};
 use crate::query_string::QueryString;
@@ -89,7 +90,12 @@ fn inner(call: &Call<'_>, part: &PartRequest) -> Result<Inner, TableFault> {
     let verb = route::tunneled(&part.method, tunnel)?;
     let operation = route::operation(&verb, route::place(path)?, Selectors::default());
     let operation = operation.map_err(|fault| request(Code::InvalidInput, fault.to_string()))?;
-    Ok(Inner { headers: RequestHeaders::from(part.headers.clone()), operation, uri: uri.clone() })
+    let mut headers = part.headers.clone();
+    // Addresses in answers are those of the outer request.
+    if let Some(host) = call.headers.get(&names::HOST) {
+        headers.insert(names::HOST, host.clone());
+    }
+    Ok(Inner { headers: RequestHeaders::from(headers), operation, uri })
 }
 
 /// An address in which characters that a URI cannot have are encoded: some clients do not encode keys in batches.
@@ -122,7 +128,6 @@ fn part_call<'a>(
         principal: call.principal.clone(),
         signer: call.signer.clone(),
         connection: call.connection.clone(),
-        // Addresses in answers are those of the outer request.
         uri: call.uri,
         headers: &inner.headers,
         query,
@@ -221,7 +226,7 @@ async fn transact(call: &Call<'_>, parts: &[PartRequest]) -> Result<Done, TableF
     for (index, part) in parts.iter().enumerate() {
         let step = step(call, part).map_err(at(index))?;
         let first = steps.first().unwrap_or(&step);
-        check_group(first, &step).map_err(at(index))?;
+        check_group(call.style(), first, &step).map_err(at(index))?;
         if !rows.insert(step.row_key.clone()) {
             return Err(at(index)(request(
                 Code::InvalidDuplicateRow,
@@ -302,8 +307,8 @@ fn insertion(call: &Call<'_>, table: &str) -> Result<Step, TableFault> {
 }
 
 /// Refuses a step of another table or partition than the first one.
-fn check_group(first: &Step, step: &Step) -> Result<(), TableFault> {
-    if !step.table.eq_ignore_ascii_case(&first.table) {
+fn check_group(style: AccountStyle, first: &Step, step: &Step) -> Result<(), TableFault> {
+    if !style.is_same_table(&first.table, &step.table) {
         return Err(request(
             Code::InvalidInput,
             "One of the request inputs is not valid. All operations of a batch are in one table.",

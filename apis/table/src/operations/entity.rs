@@ -15,7 +15,7 @@ use engine::{Container, DocumentAddress, DocumentReceipt, Keyed};
 use http::StatusCode;
 use model::{KeyComponent, LimitFault, PartitionKey, RequestFault, Ticks};
 use plan::{Condition, DocumentOperation, Outcome, ResultCheck, StoredDocument, Target};
-use value::Document;
+use value::{Document, ValueRef};
 
 /// Bytes of an answer in addition to those of the document.
 const FRAME_BYTES_USUAL: usize = 384;
@@ -28,6 +28,12 @@ pub(super) fn partition_key(table: &Container, partition_key: &str) -> Result<Pa
 /// The document of a RowKey.
 pub(super) fn target(row_key: &str) -> Target {
     Target::Id(document_id(row_key).into_owned())
+}
+
+/// Whether a document is the entity of this RowKey: one that another API has stored may have an id that its RowKey does
+/// not yield.
+pub(super) fn has_row_key(stored: &StoredDocument, row_key: &str) -> bool {
+    stored.document.root().member(ROW_KEY).and_then(ValueRef::as_str) == Some(row_key)
 }
 
 /// The address of an entity. Keys that no entity can have are refused.

@@ -4,7 +4,7 @@
 //! with that of the next RowKey, which some require.
 
 use super::Call;
-use super::entity::{partition_key, target};
+use super::entity::{has_row_key, partition_key, target};
 use crate::faults::{Code, TableFault, request};
 use crate::filter::{self, Filter, LoweredFilter};
 use crate::wire::entity::{EntityRow, Select, write_page};
@@ -91,10 +91,17 @@ async fn point(
         Err(refused) => return Err(refused.into()),
     };
     Ok(match receipt.outcome {
-        Outcome::Read(stored) | Outcome::Created(stored) | Outcome::Replaced(stored) => {
+        Outcome::Read(stored) | Outcome::Created(stored) | Outcome::Replaced(stored)
+            if has_row_key(&stored, row) =>
+        {
             Page { entities: vec![stored], continuation: None, charge: receipt.charge }
         }
-        Outcome::Deleted | Outcome::NotModified(_) | Outcome::Nothing => none(receipt.charge),
+        Outcome::Read(_)
+        | Outcome::Created(_)
+        | Outcome::Replaced(_)
+        | Outcome::Deleted
+        | Outcome::NotModified(_)
+        | Outcome::Nothing => none(receipt.charge),
     })
 }
 

@@ -1,6 +1,6 @@
 //! `GET /name(PartitionKey='p',RowKey='r')`: the hot path of most applications.
 
-use super::entity::{address, entity_body};
+use super::entity::{address, entity_body, has_row_key};
 use super::{Call, ETAG, query_entities};
 use crate::faults::TableFault;
 use crate::route::EntityPath;
@@ -24,6 +24,9 @@ pub(super) async fn perform(call: &Call<'_>, path: &EntityPath) -> Result<Reply,
             return Err(MissingFault::Resource.into());
         }
     };
+    if !has_row_key(stored, &path.row_key) {
+        return Err(MissingFault::Resource.into());
+    }
     let etag = etag::etag(stored.time);
     let body = entity_body(call, &table, stored, &etag, &select)?;
     let mut reply = Reply::with_body(StatusCode::OK, receipt.charge, accept::content_type(level), body);

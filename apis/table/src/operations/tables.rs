@@ -53,13 +53,21 @@ pub(crate) fn check_name(style: AccountStyle, name: &str) -> Result<(), TableFau
 
 /// Whether a container of the database is a table: it may have been created through another API.
 pub(crate) fn is_table(container: &Container) -> bool {
-    matches!(container.definition().partition_key.path_texts(), [path] if path == "/PartitionKey")
+    // The rules of Cosmos DB include the names that Storage allows.
+    AccountStyle::Cosmos.is_table_name(container.id())
+        && matches!(container.definition().partition_key.path_texts(), [path] if path == "/PartitionKey")
 }
 
 /// The name of a table that differs from `name` only in case.
 pub(crate) fn name_in_any_case(engine: &Engine, signer: &Principal, name: &str) -> Option<String> {
     let names = names(engine, signer).ok()?;
     names.into_iter().find(|other| other.eq_ignore_ascii_case(name))
+}
+
+/// Whether several tables have this name, apart from case.
+pub(crate) fn is_ambiguous(engine: &Engine, signer: &Principal, name: &str) -> Result<bool, TableFault> {
+    let names = names(engine, signer)?;
+    Ok(names.iter().filter(|other| other.eq_ignore_ascii_case(name)).count() > 1)
 }
 
 /// The names of all tables, in order.

@@ -167,3 +167,22 @@ async fn a_batch_may_be_one_query() {
     assert_eq!(statuses(&absent), ["404"], "{absent:?}");
     assert_eq!(statuses(&client.send(query("Tables")).await.expect(202)), ["400"]);
 }
+
+#[tokio::test]
+async fn tables_that_differ_in_case_are_two_tables_in_accounts_of_cosmos() {
+    let client = Client::with_table().await;
+    client.send(Call::new("POST", "Tables").json(r#"{"TableName":"PEOPLE"}"#).cosmos()).await.expect(201);
+    let other = part("POST", "PEOPLE", "", r#"{"PartitionKey":"p","RowKey":"2"}"#);
+    let parts = [insert("p", "1"), other].map(|part| part.replace("/storage/", "/"));
+    let answer = client.send(batch(&parts).cosmos()).await.expect(202);
+    assert_eq!(statuses(&answer), ["400"], "{answer:?}");
+    assert_eq!(count(&client).await, 0);
+}
+
+#[tokio::test]
+async fn addresses_in_answers_are_those_of_the_outer_request() {
+    let client = Client::with_table().await;
+    let relative = insert("p", "1").replace("https://tables.example/", "/");
+    let answer = client.send(batch(&[relative])).await.expect(202);
+    assert!(answer.text().contains("Location: https://tables.example/storage/people("), "{answer:?}");
+}

@@ -324,3 +324,37 @@ async fn a_batch_is_authorised_for_each_of_its_operations() {
     client.send(batch("ad")).await.expect(202);
     assert!(client.entity("p", "n").await.is_some() && client.entity("p", "r").await.is_none());
 }
+
+/// Tables that differ only in case, through an account that allows them.
+async fn two_cases() -> Client {
+    let client = Client::with_table().await;
+    client.send(Call::new("POST", "Tables").json(r#"{"TableName":"PEOPLE"}"#).cosmos()).await.expect(201);
+    let entity = r#"{"PartitionKey":"p","RowKey":"secret"}"#;
+    client.send(Call::new("POST", "PEOPLE").json(entity).cosmos()).await.expect(201);
+    client
+}
+
+#[tokio::test]
+async fn a_signature_does_not_choose_between_tables_that_differ_in_case() {
+    let client = two_cases().await;
+    let query = table_sas("people", "r", LATER, "", [None; 4]);
+    let other = query.replace("tn=people", "tn=PEOPLE");
+    for query in [&query, &other] {
+        for table in ["people()", "PEOPLE()", "People()"] {
+            let refused = client.refusal(with(Call::get(table), query)).await;
+            assert_eq!(refused.0, 403, "{table} {query}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_empty_last_key_is_refused_because_its_holder_could_omit_it() {
+    let client = Client::with_table().await;
+    client.insert(r#"{"PartitionKey":"p","RowKey":"r"}"#).await;
+    for keys in [[Some(""), None, Some(""), None], [Some("p"), None, Some("p"), Some("")]] {
+        let query = table_sas("people", "r", LATER, "", keys);
+        assert_eq!(client.refusal(with(Call::get("people()"), &query)).await.0, 403, "{query}");
+    }
+    let query = table_sas("people", "r", LATER, "", [Some(""), Some(""), Some("p"), Some("r")]);
+    client.send(with(Call::get("people()"), &query)).await.expect(200);
+}
