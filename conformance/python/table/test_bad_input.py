@@ -1,5 +1,8 @@
 """Bad input in every field: the documented code, a body of the documented shape, and nothing written."""
 
+import http.client
+import ssl
+
 import pytest
 
 from conftest import unique
@@ -162,8 +165,17 @@ def test_filters_that_are_large(wire, wire_table):
     long = "RowKey%20eq%20'" + "x" * 20000 + "'"
     assert wire.send("GET", f"/{wire_table}()?$filter={long}").json["value"] == []
     for text in ("RowKey%20eq%20'" + "x" * 100_000 + "'", "(" * 10_000 + "RowKey%20eq%20'b'" + ")" * 10_000, "not%20" * 10_000 + "x"):
-        assert wire.send("GET", f"/{wire_table}()?$filter={text}").status in (400, 413, 414, 431)
+        assert is_too_long(wire, f"/{wire_table}()?$filter={text}")
     assert wire.send("GET", f"/{wire_table}()").status == 200
+
+
+def is_too_long(wire, path):
+    """Whether an address is refused: by an answer, or by an end of the connection before all of it was sent."""
+    try:
+        return wire.send("GET", path).status in (400, 413, 414, 431)
+    except (ConnectionError, ssl.SSLError, http.client.HTTPException):
+        wire.close()
+        return True
 
 
 NAMES = {

@@ -102,6 +102,8 @@ pub struct QueryMetrics {
     pub bytes: u64,
     /// The documents read that an index had found.
     pub documents_by_index: u64,
+    /// Values that were visited in an index to find documents in its order; an upper bound for lookups.
+    pub index_values: u64,
     /// Time in the index.
     pub index_time: Duration,
     /// Time to read documents.
@@ -137,6 +139,7 @@ impl QueryMetrics {
         self.rows += other.rows;
         self.bytes += other.bytes;
         self.documents_by_index += other.documents_by_index;
+        self.index_values += other.index_values;
         self.index_time += other.index_time;
         self.read_time += other.read_time;
         self.evaluation_time += other.evaluation_time;

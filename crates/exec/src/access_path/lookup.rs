@@ -11,7 +11,7 @@ use plan::query::{
 use std::cell::Cell;
 use std::ops::Bound;
 use std::sync::Arc;
-use value::{Kind, Value, key_kind_bytes};
+use value::{Kind, Value};
 
 use super::covered::only_names;
 use super::index_condition::{
@@ -105,32 +105,6 @@ pub(crate) fn composite_path(
         Some((covered(index, IndexPath::composite(members?))?, is_turned))
     };
     path_of(false).or_else(|| path_of(true))
-}
-
-/// Longest code of a scalar that terms and tuples never truncate.
-const WHOLE_CODE_BYTES_MAX: usize = 64;
-
-/// Whether terms and tuples contain a code untruncated: for arrays and objects they contain only a mark.
-fn is_whole(code: &[u8]) -> bool {
-    let is_of = |kind| code.first().is_some_and(|first| key_kind_bytes(kind).contains(first));
-    code.len() <= WHOLE_CODE_BYTES_MAX && !is_of(Kind::Array) && !is_of(Kind::Object)
-}
-
-/// The code of the value that all documents of a lookup have at a path, if the lookup fixes one.
-pub(crate) fn fixed_code<'l>(lookup: &'l Lookup, wanted: &IndexPath) -> Option<&'l [u8]> {
-    match lookup {
-        Lookup::Term { path, code } if path == wanted && is_whole(code) => Some(code),
-        Lookup::And(parts) => parts.iter().find_map(|part| fixed_code(part, wanted)),
-        Lookup::All
-        | Lookup::Present(_)
-        | Lookup::Term { .. }
-        | Lookup::Range { .. }
-        | Lookup::Tested { .. }
-        | Lookup::Logical(_)
-        | Lookup::Effective(_)
-        | Lookup::Or(_)
-        | Lookup::Without(_) => None,
-    }
 }
 
 struct FilterReader<'a> {

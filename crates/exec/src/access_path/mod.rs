@@ -5,7 +5,7 @@
 //! | `path`, `choose`, `statistics` | the access path as a value; its choice; the numbers that the choice depends on |
 //! | `records` | a scan of all records |
 //! | `numbers` | documents in the order of numbers, all or those of a lookup; each document is fetched individually |
-//! | `ordered` | documents in the order of sort keys, from an index |
+//! | `ordered`, `walk_bounds` | documents in the order of sort keys, from an index; where they are in it |
 //! | `lookup`, `known`, `spatial`, `computed`, `tested` | what an index knows about a filter |
 //! | `shared` | the same for all partitions of a page |
 //! | `covered`, `counting` | what an index answers alone, and for which documents |
@@ -29,6 +29,7 @@ mod statistics;
 mod tested;
 mod tuples;
 mod values;
+mod walk_bounds;
 
 pub(crate) use choose::{
     Covering, Ordering, all, by_number, choose, comes_by_number, goal, in_order, is_scan_cheaper,

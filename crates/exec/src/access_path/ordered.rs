@@ -1,12 +1,14 @@
 //! Documents in the order of sort keys, from the index of a partition.
 //!
 //! A composite index has the order of all keys, including documents without a value. It is walked backwards if all
-//! directions are reversed. If a filter fixes the first keys, only the tuples with that prefix are walked.
+//! directions are reversed.
 //!
 //! Otherwise the values at the path of the first key are walked. Ascending: first the documents without a value at the
 //! path, then value by value. Descending: the reverse. Documents with the same value come by number, in the direction
 //! of the key. If the index does not know their order, because long values are truncated or because there are further
 //! keys, the documents of that value are returned as a set to be sorted.
+//!
+//! If a filter sets bounds to the first keys, only the terms within them are walked.
 
 use kv::Direction;
 use model::{DocumentNumber, Fault};
@@ -18,8 +20,9 @@ use std::sync::Arc;
 use std::time::Instant;
 use value::{Value, decode_key_descending, decode_key_optional, encode_undefined};
 
-use super::lookup::fixed_code;
+use super::index_condition::tighter;
 use super::shared::Narrowing;
+use super::walk_bounds::WalkBounds;
 use crate::fault::query_fault;
 use crate::found::QueryMetrics;
 use crate::program::RemainingCheck;
@@ -56,55 +59,12 @@ pub(crate) struct OrderedRequest {
     pub(crate) within: Option<Narrowing>,
     /// Whether `within` is equivalent to the filter.
     pub(crate) is_exact: bool,
-    /// The common prefix of the terms of all documents that may be wanted.
-    pub(crate) beginning: Option<CodePrefix>,
+    /// The bounds of the terms of all documents that may be wanted.
+    pub(crate) bounds: Option<WalkBounds>,
     /// Whether a document gives at most one row.
     pub(crate) has_one_row: bool,
     /// Text of the keys that the index orders by, if they are explained.
     pub(crate) text: Option<String>,
-}
-
-/// The prefix of tuples whose first values are fixed.
-#[derive(Debug)]
-pub(crate) struct CodePrefix {
-    code: Vec<u8>,
-    /// Whether every document with this prefix is found by the lookup.
-    pub(crate) is_all: bool,
-}
-
-impl CodePrefix {
-    /// The prefix that a lookup fixes in tuples with values at these paths, some of them descending; `None` if it does
-    /// not even fix the first value.
-    pub(crate) fn of(
-        within: &Lookup,
-        paths: impl IntoIterator<Item = (IndexPath, bool)>,
-    ) -> Option<CodePrefix> {
-        let mut code = Vec::new();
-        let mut fixed = Vec::new();
-        for (path, is_turned) in paths {
-            let Some(value) = fixed_code(within, &path) else { break };
-            code.extend(value.iter().map(|byte| if is_turned { !byte } else { *byte }));
-            fixed.push((path, value));
-        }
-        let is_said = |part: &Lookup| fixed.iter().any(|(path, value)| is_term(part, path, value));
-        let parts = if let Lookup::And(parts) = within { parts } else { std::slice::from_ref(within) };
-        let is_all = parts.iter().all(is_said);
-        (!fixed.is_empty()).then_some(CodePrefix { code, is_all })
-    }
-
-    /// The first code after all codes with this prefix.
-    fn after_prefix(&self) -> Bound<Vec<u8>> {
-        let Some(last) = self.code.iter().rposition(|byte| *byte != u8::MAX) else {
-            return Bound::Unbounded;
-        };
-        let mut code = self.code[..=last].to_vec();
-        code[last] += 1;
-        Bound::Excluded(code)
-    }
-}
-
-fn is_term(lookup: &Lookup, wanted: &IndexPath, value: &[u8]) -> bool {
-    matches!(lookup, Lookup::Term { path, code } if path == wanted && code == value)
 }
 
 /// The codes of the sort keys of some documents; shared with the walk, not copied.
@@ -116,6 +76,8 @@ pub(crate) struct OrderedWalk {
     request: Arc<OrderedRequest>,
     check: RemainingCheck,
     terms: Option<TermWalk>,
+    /// Values of the index that were visited and are not yet counted.
+    visited: u64,
     /// Whether the documents without a value are still to come.
     are_valueless_left: bool,
     /// What is skipped at the start: documents with this value before a number, or up to it.
@@ -139,22 +101,34 @@ impl OrderedWalk {
         request: Arc<OrderedRequest>,
         after: &[u8],
     ) -> Result<OrderedWalk, Fault> {
-        let OrderedRequest { path, kind, is_backwards, within, beginning, .. } = &*request;
+        let OrderedRequest { path, kind, is_backwards, within, bounds, .. } = &*request;
         let (kind, is_backwards) = (*kind, *is_backwards);
         let index =
             open.view.index().ok_or_else(|| Fault::Internal("an order without an index".to_owned()))?;
         let code = first_code(after, &request.keys, kind, is_backwards);
         let is_in_valueless = kind != OrderKind::Tuples && code.as_ref() == Some(&undefined_code());
-        let is_all_said = beginning.as_ref().is_some_and(|beginning| beginning.is_all);
-        let narrowed = match within {
-            Some(within) if !is_all_said => Some(open.documents_of(index, &within.lookup).await?),
-            Some(_) | None => None,
+        let looked_up = match bounds {
+            Some(bounds) => bounds.rest.as_ref(),
+            None => within.as_ref().map(|within| &*within.lookup),
         };
-        let is_answered = request.is_exact && narrowed.as_ref().is_none_or(Documents::is_exact);
-        let is_nothing = narrowed.as_ref().is_some_and(Documents::is_empty);
-        // Ascending they come first, descending last; tuples include them.
-        let are_valueless_left =
-            !is_nothing && kind != OrderKind::Tuples && (code.is_none() || is_in_valueless || is_backwards);
+        let mut visited = 0;
+        let narrowed = match looked_up {
+            Some(lookup) => {
+                visited = index.work_bound(lookup)?;
+                Some(open.documents_of(index, lookup).await?)
+            }
+            None => None,
+        };
+        let is_answered = request.is_exact
+            && bounds.as_ref().is_none_or(|bounds| bounds.is_exact)
+            && narrowed.as_ref().is_none_or(Documents::is_exact);
+        let is_nothing = narrowed.as_ref().is_some_and(Documents::is_empty)
+            || bounds.as_ref().is_some_and(WalkBounds::is_empty);
+        // Ascending they come first, descending last; tuples include them. Bounds exclude them.
+        let are_valueless_left = !is_nothing
+            && bounds.is_none()
+            && kind != OrderKind::Tuples
+            && (code.is_none() || is_in_valueless || is_backwards);
         let terms = if is_nothing || is_in_valueless && is_backwards {
             None
         } else {
@@ -164,14 +138,12 @@ impl OrderedWalk {
                 // A tuple has a mark after its values.
                 from.push(u8::MAX);
             }
-            let (first, after_prefix) = match beginning {
-                Some(beginning) => (Bound::Included(beginning.code.clone()), beginning.after_prefix()),
-                None => (Bound::Unbounded, Bound::Unbounded),
-            };
-            let (low, high) = match (from, direction) {
-                (None, _) => (first, after_prefix),
-                (Some(from), Direction::Forward) => (Bound::Included(from), after_prefix),
-                (Some(from), Direction::Backward) => (first, Bound::Included(from)),
+            let from = from.map_or(Bound::Unbounded, Bound::Included);
+            let ends = bounds.as_ref().map(WalkBounds::ends);
+            let (low, high) = ends.unwrap_or((Bound::Unbounded, Bound::Unbounded));
+            let (low, high) = match direction {
+                Direction::Forward => (tighter(&low, &from, Ordering::Greater), high),
+                Direction::Backward => (low, tighter(&high, &from, Ordering::Less)),
             };
             Some(index.walk_between(path, direction, low, high, narrowed).await?)
         };
@@ -179,7 +151,8 @@ impl OrderedWalk {
         let start = start.and_then(|code| Start::new(after, code, &request));
         let check = if is_answered { RemainingCheck::Nothing } else { RemainingCheck::Filter };
         let numbers = VecDeque::new();
-        Ok(OrderedWalk { open, request, check, terms, are_valueless_left, start, numbers, unsorted: None })
+        let unsorted = None;
+        Ok(OrderedWalk { open, request, check, terms, visited, are_valueless_left, start, numbers, unsorted })
     }
 
     /// What is still to be checked on documents that come in order.
@@ -198,6 +171,7 @@ impl OrderedWalk {
                 yield_if_due(&self.open.meter).await?;
             }
         }
+        metrics.index_values += std::mem::take(&mut self.visited) + walked as u64;
         metrics.index_time += begun.elapsed();
         Ok(())
     }

@@ -203,13 +203,23 @@ impl Way<'_> {
             Way::Numbers => "all documents by number".to_owned(),
             Way::Lookup(narrowing, _) => format!("documents by lookup of {}", text(narrowing)),
             Way::Ordered(request) => {
-                let within =
-                    request.within.as_ref().map(|within| format!(", of the lookup of {}", text(within)));
-                format!(
-                    "documents in the order of {}{}",
-                    request.text.as_deref().unwrap_or_default(),
-                    within.unwrap_or_default()
-                )
+                let order = request.text.as_deref().unwrap_or_default();
+                let within = request.within.as_ref().map(text).unwrap_or_default();
+                match (&request.bounds, &request.within) {
+                    (Some(bounds), _) => {
+                        let bound = bounds.text.as_deref().unwrap_or_default();
+                        let rest =
+                            bounds.rest.as_ref().map(|_| format!(", of the lookup of the rest of {within}"));
+                        format!(
+                            "documents in the order of {order} bounded by {bound}{}",
+                            rest.unwrap_or_default()
+                        )
+                    }
+                    (None, Some(_)) => {
+                        format!("documents in the order of {order}, of the lookup of {within}")
+                    }
+                    (None, None) => format!("documents in the order of {order}"),
+                }
             }
             Way::Covered(covered, filter) => {
                 let filter = filter.as_ref().map(|filter| format!(" where {}", text(filter)));

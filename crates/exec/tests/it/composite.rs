@@ -1,6 +1,7 @@
-//! Orders of several keys that a composite index has, with a filter that fixes some of them.
+//! Orders of several keys that a composite index has, with a filter that fixes some of them or sets bounds to them.
 
-use crate::harness::Harness;
+use crate::harness::{Harness, query};
+use partition::index::IndexOptions;
 use serde_json::json;
 
 /// Values of the first two keys, in all forms that tuples can have: whole, missing, only a mark, truncated.
@@ -11,6 +12,10 @@ fn values() -> Vec<String> {
 }
 
 async fn filled(partitions: u32) -> Harness {
+    filled_with(partitions, IndexOptions::default()).await
+}
+
+async fn filled_with(partitions: u32, options: IndexOptions) -> Harness {
     let path = |path: &str, order: &str| json!({ "path": path, "order": order });
     let indexes = json!([
         [path("/g", "ascending"), path("/n", "descending")],
@@ -19,7 +24,7 @@ async fn filled(partitions: u32) -> Harness {
     let policy = json!({ "indexingPolicy": {
         "includedPaths": [{ "path": "/*" }], "excludedPaths": [], "compositeIndexes": indexes,
     } });
-    let harness = Harness::with(partitions, &policy).await;
+    let harness = Harness::made(partitions, &policy, options).await;
     let values = values();
     for number in 0..120 {
         let [g, h] = [number % 12, number / 12 % 3].map(|index| values.get(index));
@@ -65,4 +70,151 @@ async fn what_is_not_fixed_is_still_asked_for() {
             harness.check(&format!("SELECT VALUE c.id FROM c WHERE {filter} ORDER BY {order}")).await;
         }
     }
+}
+
+/// Much of the index is on disk soon, in many runs.
+const MANY_RUNS: IndexOptions = IndexOptions {
+    inline_documents_max: 4,
+    flush_documents: 16,
+    flush_bytes: 1 << 20,
+    run_fan_in: 4,
+    memory_bytes_max: 4 << 20,
+    cache_bytes: 1 << 20,
+};
+
+/// Orders that an index has: tuples in both directions, and values of the first key.
+const ORDERS: [&str; 8] = [
+    "c.g, c.n DESC",
+    "c.g DESC, c.n",
+    "c.h DESC, c.g, c.n",
+    "c.h, c.g DESC, c.n DESC",
+    "c.g",
+    "c.g DESC",
+    "c.g, c.n",
+    "c.h DESC, c.n",
+];
+
+#[tokio::test]
+async fn a_range_of_the_first_key_that_is_not_fixed_sets_bounds() {
+    let mut ranges = Vec::new();
+    for value in values() {
+        for sign in ["<", "<=", ">", ">="] {
+            ranges.push(format!("c.g {sign} {value}"));
+            ranges.push(format!("c.h = 1 AND c.g {sign} {value}"));
+        }
+    }
+    for (harness, orders) in [
+        (filled(1).await, &ORDERS[..]),
+        (filled_with(1, MANY_RUNS).await, &ORDERS[1..3]),
+        (filled(3).await, &ORDERS[3..4]),
+    ] {
+        for range in &ranges {
+            for order in orders {
+                harness.check(&format!("SELECT VALUE c.id FROM c WHERE {range} ORDER BY {order}")).await;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn bounds_at_both_ends_and_with_further_conditions() {
+    let long = "x".repeat(300);
+    let filters = [
+        "c.g > 'a' AND c.g <= 'ab'".to_owned(),
+        "c.g >= 1 AND c.g < 255".to_owned(),
+        "c.g BETWEEN 'a' AND 'b'".to_owned(),
+        "c.g > 255 AND c.g < 1".to_owned(),
+        "c.g > 1 AND c.g > 'a'".to_owned(),
+        "c.g = 1 AND c.n > 9".to_owned(),
+        "c.g = 'a' AND c.n > 3 AND c.n <= 20".to_owned(),
+        "c.h = 1 AND c.g = 'a' AND c.n < 20".to_owned(),
+        "c.g >= 'a' AND c.n > 9".to_owned(),
+        "c.g >= 'a' AND c.h = 1".to_owned(),
+        "c.g >= 'a' AND c.n % 2 = 0".to_owned(),
+        "c.g >= 'a' AND c.id LIKE '%3%'".to_owned(),
+        "STARTSWITH(c.g, 'a')".to_owned(),
+        "STARTSWITH(c.g, '')".to_owned(),
+        "IS_NUMBER(c.g)".to_owned(),
+        "IS_ARRAY(c.g)".to_owned(),
+        "IS_OBJECT(c.g) AND c.n > 3".to_owned(),
+        "c.g IN (1, 'a')".to_owned(),
+        "c.g >= true".to_owned(),
+        "c.g <= null".to_owned(),
+        format!("c.g > '{long}1'"),
+        format!("c.g >= '{long}2' AND c.h = 1"),
+        format!("c.g < '{long}2' AND c.g >= 'ab'"),
+        format!("STARTSWITH(c.g, '{long}')"),
+    ];
+    for harness in [filled(1).await, filled_with(1, MANY_RUNS).await] {
+        for filter in &filters {
+            for order in ORDERS {
+                harness.check(&format!("SELECT VALUE c.id FROM c WHERE {filter} ORDER BY {order}")).await;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_disjunction_of_keys_in_order_sets_bounds() {
+    let harness = filled(1).await;
+    for filter in [
+        "c.g > 'a' OR (c.g = 'a' AND c.n >= 9)",
+        "c.g < 'a' OR (c.g = 'a' AND c.n <= 9)",
+        "c.g > 1 OR (c.g = 1 AND c.n > 9)",
+        "(c.g > 'a' OR (c.g = 'a' AND c.n >= 9)) AND (c.g < 'ab' OR (c.g = 'ab' AND c.n <= 20))",
+        "(c.g > 'a' OR (c.g = 'a' AND c.n >= 9)) AND c.g >= 'ab'",
+        "(c.g > 'a' OR (c.g = 'a' AND c.n >= 9)) AND c.g = 'a'",
+        "c.g > 'ab' OR (c.g = 'a' AND c.n >= 9)",
+        "c.h > 0 OR (c.h = 0 AND c.g >= 'a')",
+        "c.h < 2 OR (c.h = 1 AND c.g < 'ab')",
+        "c.h > 'a' OR (c.h = 'a' AND c.g >= 'a') OR c.h = 1",
+        "c.h = 1 AND (c.g > 'a' OR (c.g = 'a' AND c.n >= 9))",
+        "c.g > 'a' OR (c.g = 'a' AND c.id > '5')",
+        "c.g < 1 OR c.g > 1",
+    ] {
+        for order in ORDERS {
+            harness.check(&format!("SELECT VALUE c.id FROM c WHERE {filter} ORDER BY {order}")).await;
+        }
+    }
+}
+
+/// A page from a key on reads as many values of the index in a large container as in a small one.
+#[tokio::test]
+async fn the_values_that_a_page_reads_do_not_grow_with_the_container() {
+    const PAGE: usize = 10;
+    let path = |path: &str| json!({ "path": path, "order": "ascending" });
+    let policy = json!({ "indexingPolicy": {
+        "includedPaths": [{ "path": "/*" }], "excludedPaths": [],
+        "compositeIndexes": [[path("/p"), path("/r")]],
+    } });
+    let queries = [
+        "SELECT * FROM c WHERE c.p >= 'p3' ORDER BY c.p, c.r",
+        "SELECT * FROM c WHERE c.p > 'p3' AND c.p < 'p8' ORDER BY c.p, c.r",
+        "SELECT * FROM c WHERE c.p < 'p8' ORDER BY c.p DESC, c.r DESC",
+        "SELECT * FROM c WHERE c.p = 'p3' AND c.r >= 'r2' ORDER BY c.p, c.r",
+        "SELECT * FROM c WHERE c.r >= 'r2' ORDER BY c.r",
+        "SELECT * FROM c WHERE c.r < 'r7' ORDER BY c.r DESC",
+        "SELECT * FROM c WHERE c.p > 'p3' OR (c.p = 'p3' AND c.r >= 'r2') ORDER BY c.p, c.r",
+    ]
+    .map(query);
+    let mut visited = Vec::new();
+    for documents in [1_000, 4_000] {
+        let harness = Harness::made(1, &policy, MANY_RUNS).await;
+        for number in 0..documents {
+            let (p, r) = (number % 10, number * 7 % 1009);
+            harness.put(&format!(r#"{{"id":"{number}","p":"p{p}","r":"r{r}-{number}"}}"#)).await;
+        }
+        let mut values = Vec::new();
+        for query in &queries {
+            let first = harness.page(query, &harness.parts, PAGE, None).await.unwrap();
+            assert_eq!(first.rows.len(), PAGE);
+            let second = harness.page(query, &harness.parts, PAGE, first.resume).await.unwrap();
+            assert_eq!(second.rows.len(), PAGE);
+            values.push([first.metrics.index_values, second.metrics.index_values]);
+        }
+        visited.push(values);
+    }
+    assert_eq!(visited[0], visited[1]);
+    let most = visited.iter().flatten().flatten().max();
+    assert!(most.is_some_and(|most| (1..=4 * PAGE as u64).contains(most)), "{visited:?}");
 }

@@ -15,7 +15,7 @@ use std::ops::Bound;
 use value::{Kind, ValueRef, encode_key_prefix, encode_undefined, key_kind_bytes};
 
 /// Bytes of a code that are kept when it is truncated.
-pub(crate) const CODE_BYTES_MAX: usize = 200;
+pub const CODE_BYTES_MAX: usize = 200;
 /// Follows a truncated code.
 const TRUNCATED: u8 = 0xff;
 

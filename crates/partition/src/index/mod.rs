@@ -66,7 +66,7 @@ mod unnamed;
 mod walk;
 
 pub use audit::{IndexFinding, unnamed_runs};
-pub use code::write_tuple_member;
+pub use code::{CODE_BYTES_MAX, write_tuple_member};
 pub use columns::{Column, Columns};
 pub use computed::{ComputedQueries, ComputedReader, parse_computed};
 pub use counts::{Counted, Detail};

@@ -210,29 +210,33 @@ async fn keys_are_sought_and_pages_are_not_sorted() {
         table.insert(&Row { partition_key, row_key, properties, ticks: 0 }).await;
     }
     let in_order = "read documents in the order of /PartitionKey, /RowKey";
-    let partition = "the logical partition and";
+    let (partition, p1) = ("the logical partition and", "/PartitionKey = \"p1\"");
     for (filter, expected) in [
         ("", format!("{in_order}; 3000 of 3000 documents")),
         (
             "PartitionKey eq 'p1'",
-            format!("{in_order}, of the lookup of {partition} /PartitionKey = \"p1\"; 1000 of"),
+            format!("{in_order} bounded by {p1}, of the lookup of the rest of {partition} {p1}; 1000 of"),
         ),
         (
             "PartitionKey eq 'p1' and RowKey ge 'r0100'",
-            format!(
-                "{in_order}, of the lookup of {partition} (/PartitionKey = \"p1\" and /RowKey >= \"r0100\"); 967 of"
-            ),
+            format!("{in_order} bounded by {p1} and /RowKey >= \"r0100\", of the lookup of the rest of"),
         ),
         (
             "PartitionKey gt 'p0' and PartitionKey lt 'p2'",
             format!(
-                "{in_order}, of the lookup of (/PartitionKey > \"p0\" and /PartitionKey < \"p2\"); 1000 of"
+                "{in_order} bounded by /PartitionKey > \"p0\" and /PartitionKey < \"p2\"; 3000 documents"
             ),
         ),
-        ("PartitionKey ge 'p1'", format!("{in_order}, of the lookup of /PartitionKey >= \"p1\"; 2000 of")),
+        ("PartitionKey ge 'p1'", format!("{in_order} bounded by /PartitionKey >= \"p1\"; 3000 documents")),
         (
             "not (PartitionKey lt 'p1')",
-            format!("{in_order}, of the lookup of /PartitionKey >= \"p1\"; 2000 of"),
+            format!("{in_order} bounded by /PartitionKey >= \"p1\"; 3000 documents"),
+        ),
+        (
+            "PartitionKey gt 'p1' or (PartitionKey eq 'p1' and RowKey ge 'r0100')",
+            format!(
+                "{in_order} bounded by (/PartitionKey > \"p1\" or {p1} and /RowKey >= \"r0100\"); 3000 doc"
+            ),
         ),
         (
             "t lt datetime'1970-01-01T00:00:00.000001Z'",

@@ -6,8 +6,9 @@ use plan::query::{Order, SortKey};
 use std::sync::Arc;
 
 use super::super::lookup::{self, Tests};
-use super::super::ordered::{CodePrefix, OrderKind, OrderedRequest};
+use super::super::ordered::{OrderKind, OrderedRequest};
 use super::super::path::{AccessPath, ChoiceReason, OrderEstimate, Rejected, RejectionCause, Way};
+use super::super::walk_bounds::{OrderedMember, WalkBounds};
 use super::{FETCH_COST, narrowed, scans_after, with_few_tests};
 use crate::program::{Layer, LayerInput, Shape};
 use crate::task::OpenPart;
@@ -80,7 +81,7 @@ impl OrderEstimate {
         };
         let statistics = open.statistics(index).await?;
         self.total = self.total.saturating_add(statistics.total);
-        let is_all_met = request.beginning.as_ref().is_some_and(|beginning| beginning.is_all);
+        let is_all_met = request.bounds.as_ref().is_some_and(|bounds| bounds.rest.is_none());
         self.candidates = match (&request.within, self.candidates) {
             (_, None) => None,
             (Some(_), Some(_)) if is_all_met => None,
@@ -125,23 +126,24 @@ async fn ordering<'l>(
     let is_exact = within.as_ref().map_or(layer.query.filter.is_none(), |within| within.is_exact);
     let composite = if keys.len() > 1 { lookup::composite_path(keys, &layer.query, index) } else { None };
     let are_numbers_turned = first.is_backwards();
-    let (path, kind, is_backwards, keys, beginning) = match composite {
-        Some((path, is_backwards)) => {
-            let paths = keys.iter().map_while(|key| {
-                let path = lookup::sort_path(key, &layer.query, index)?;
-                Some((path, key.is_backwards() != is_backwards))
-            });
-            let beginning = within.as_ref().and_then(|within| CodePrefix::of(&within.lookup, paths));
-            (path, OrderKind::Tuples, is_backwards, &keys[..], beginning)
-        }
+    let (path, kind, is_backwards, keys) = match composite {
+        Some((path, is_backwards)) => (path, OrderKind::Tuples, is_backwards, &keys[..]),
         None => {
             let Some(path) = lookup::sort_path(first, &layer.query, index) else {
                 return Ok(None);
             };
             let kind = if keys.len() == 1 { OrderKind::Values } else { OrderKind::FirstValues };
-            (path, kind, are_numbers_turned, &keys[..1], None)
+            (path, kind, are_numbers_turned, &keys[..1])
         }
     };
+    let member = |key: &SortKey| {
+        // Values of one path are never inverted, only walked backwards.
+        let is_turned = kind == OrderKind::Tuples && key.is_backwards() != is_backwards;
+        Some(OrderedMember { path: lookup::sort_path(key, &layer.query, index)?, is_turned })
+    };
+    let members: Vec<OrderedMember> = keys.iter().map_while(member).collect();
+    let bounds =
+        within.as_ref().and_then(|within| WalkBounds::of(&within.lookup, &members, open.is_explained));
     let text = open.is_explained.then(|| {
         let words = |key: &SortKey| {
             let path = lookup::sort_path(key, &layer.query, index);
@@ -159,7 +161,7 @@ async fn ordering<'l>(
         keys,
         within,
         is_exact,
-        beginning,
+        bounds,
         has_one_row: layer.has_one_row(),
         text,
     };
