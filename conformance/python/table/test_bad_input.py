@@ -63,7 +63,7 @@ BODIES = {
     "bytes that are too long": (typed("AAAA" * 21846, "Binary"), (400, "PropertyValueTooLarge")),
     "too many properties": ({**ENTITY, **{f"p{number}": 1 for number in range(253)}}, (400, "TooManyProperties")),
     "too much in all": ({**ENTITY, **{f"p{number}": "x" * 32768 for number in range(17)}}, (400, "EntityTooLarge")),
-    "a key that is too long": ({"PartitionKey": "k" * 1025, "RowKey": "b"}, (400, "KeyValueTooLarge")),
+    "a key that is too long": ({"PartitionKey": "k" * 513, "RowKey": "b"}, (400, "KeyValueTooLarge")),
     "a key with a slash": ({"PartitionKey": "a/b", "RowKey": "b"}, (400, "OutOfRangeInput")),
     "a key with a control character": ({"PartitionKey": "a", "RowKey": "b\u0001"}, (400, "OutOfRangeInput")),
 }
