@@ -99,6 +99,8 @@ fn is_declaration(before: Option<Token<'_>>, after: Option<Token<'_>>) -> bool {
         (Some(Token::Mark(',' | '(' | '[' | '{' | '.')), Some(Token::Mark(',' | ')' | ']' | '}' | '='))) => {
             true
         }
+        // A renamed part of a pattern.
+        (Some(Token::Mark(':')), Some(Token::Mark(',' | '}' | '='))) => true,
         // The parameter of an arrow function.
         (_, Some(Token::Mark('>'))) => true,
         _ => false,

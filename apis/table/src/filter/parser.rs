@@ -86,7 +86,7 @@ impl<'a> Parser<'a> {
     fn condition(&mut self, levels_left: usize) -> Result<Filter, FilterFault> {
         let too_deep = FilterFault::TooDeep { offset: self.offset, depth_max: FILTER_DEPTH_MAX };
         match &self.token {
-            Token::Word("not") => {
+            Token::Word(word) if word.eq_ignore_ascii_case("not") => {
                 let levels_left = levels_left.checked_sub(1).ok_or(too_deep)?;
                 self.advance()?;
                 Ok(Filter::Not(Box::new(self.condition(levels_left)?)))

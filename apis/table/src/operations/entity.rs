@@ -50,7 +50,7 @@ pub(super) fn address(
 
 /// The condition of a write; `None` without a header.
 pub(super) fn condition(call: &Call<'_>) -> Result<Option<Condition>, TableFault> {
-    call.header(&IF_MATCH)?.filter(|text| !text.is_empty()).map(etag::condition).transpose()
+    call.header(&IF_MATCH)?.map(etag::condition).transpose()
 }
 
 /// Checks the result of a merge.

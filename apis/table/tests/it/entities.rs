@@ -217,3 +217,12 @@ async fn annotations_of_other_apis_are_not_properties() {
     assert_eq!(answer.text().matches("odata.etag").count(), 1, "{answer:?}");
     assert!(!answer.text().contains("Edm.Guid") && answer.json()["x"] == "q", "{answer:?}");
 }
+
+#[tokio::test]
+async fn an_empty_condition_is_refused() {
+    let client = Client::with_table().await;
+    client.insert(BEN).await;
+    let write = Call::new("PUT", address("Smith", "Ben")).json("{}").header("if-match", "");
+    assert_eq!(client.refusal(write).await, code(400, "InvalidInput"));
+    assert_eq!(client.entity("Smith", "Ben").await.unwrap()["Age"], 30);
+}

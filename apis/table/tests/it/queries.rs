@@ -51,7 +51,7 @@ async fn filters_select() {
         ("PartitionKey eq 'a' and RowKey eq 'absent'", vec![]),
         ("PartitionKey eq 'b' and n ge 8", vec!["br0", "br1"]),
         ("n eq 5 and PartitionKey ne 'b'", vec!["ar4", "cr4"]),
-        ("not (n lt 9) or RowKey eq 'r9' and PartitionKey gt 'b'", vec!["ar0", "br0", "cr0", "cr9"]),
+        ("NOT (n lt 9) OR RowKey eq 'r9' and PartitionKey gt 'b'", vec!["ar0", "br0", "cr0", "cr9"]),
         ("n eq 'x'", vec![]),
         ("Timestamp lt datetime'2000-01-01T00:00:00Z'", vec![]),
         ("Timestamp gt datetime'2000-01-01T00:00:00Z' and n eq 1", vec!["ar8", "br8", "cr8"]),
