@@ -27,9 +27,9 @@ pub(crate) fn find(
     check_name(style, name)?;
     let found = engine.find_container(principal, action, DATABASE, name);
     let found = match (found, style) {
-        (Err(Fault::Missing(_)), AccountStyle::Storage) => match name_in_any_case(engine, signer, name) {
-            Some(name) => engine.find_container(principal, action, DATABASE, &name),
-            None => Err(MissingFault::Owner.into()),
+        (Err(fault), AccountStyle::Storage) => match name_in_any_case(engine, signer, name) {
+            Some(other) if other != name => engine.find_container(principal, action, DATABASE, &other),
+            Some(_) | None => Err(fault),
         },
         (found, AccountStyle::Storage | AccountStyle::Cosmos) => found,
     };

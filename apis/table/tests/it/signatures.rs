@@ -358,3 +358,14 @@ async fn an_empty_last_key_is_refused_because_its_holder_could_omit_it() {
     let query = table_sas("people", "r", LATER, "", [Some(""), Some(""), Some("p"), Some("r")]);
     client.send(with(Call::get("people()"), &query)).await.expect(200);
 }
+
+#[tokio::test]
+async fn the_case_of_a_name_does_not_matter_to_a_table_signature() {
+    let client = Client::with_table().await;
+    client.insert(r#"{"PartitionKey":"p","RowKey":"r"}"#).await;
+    let query = table_sas("people", "r", LATER, "", [None; 4]);
+    for table in ["people()", "PEOPLE()", "People(PartitionKey='p',RowKey='r')"] {
+        client.send(with(Call::get(table), &query)).await.expect(200);
+    }
+    assert_eq!(client.refusal(with(Call::get("others()"), &query)).await.0, 403);
+}

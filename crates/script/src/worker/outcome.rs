@@ -157,7 +157,11 @@ mod tests {
 
     #[test]
     fn stacks_show_the_script() {
-        let stack = "    at fail (perihelion-prelude:40:1)\n    at f (my proc:1:80)\n    at my proc:2:3\n    at apply (native)\n    at $script (my proc:1:56)\n";
-        assert_eq!(script_frames(stack), "    at f (my proc:1:25)\n    at my proc:2:3");
+        let stack = format!(
+            "    at fail (perihelion-prelude:40:1)\n    at f (my proc:1:{})\n    at my proc:2:3\n    at apply (native)\n    \
+             at $script (my proc:1:56)\n",
+            SHIFT + 25
+        );
+        assert_eq!(script_frames(&stack), "    at f (my proc:1:25)\n    at my proc:2:3");
     }
 }
