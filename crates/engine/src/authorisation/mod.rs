@@ -85,8 +85,8 @@ pub(crate) enum Caller {
     Permission(ResourceNumber),
     /// A principal of the identity provider.
     Holder(String),
-    /// All holders of delegations.
-    Delegates,
+    /// All holders of delegations for one container, or for the database.
+    Delegates(Option<String>),
 }
 
 impl Principal {
@@ -110,7 +110,7 @@ impl Principal {
             Rights::AccountRead => Caller::AccountRead,
             Rights::Permission(permission) => Caller::Permission(permission.number()),
             Rights::Roles(roles) => Caller::Holder(roles.principal().to_owned()),
-            Rights::Delegated(..) => Caller::Delegates,
+            Rights::Delegated(delegation, _) => Caller::Delegates(delegation.container.clone()),
         }
     }
 
