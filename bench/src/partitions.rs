@@ -42,6 +42,7 @@ pub(crate) async fn run(options: &Options) -> Result<Vec<Row>> {
 }
 
 /// Splits a container of `options.large` documents: one without other load, and one while documents are created.
+#[allow(clippy::print_stdout)] // what the command is for
 async fn split(options: &Options) -> Result<Vec<Row>> {
     let folder = tempfile::tempdir()?;
     let server = Server::start(&options.server, &folder.path().join("data"), &[])?;
