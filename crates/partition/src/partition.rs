@@ -529,14 +529,10 @@ impl PhysicalPartition {
 
     /// Prepares a split at `cut`, while the partition serves requests.
     pub async fn prepare_split(&self, cut: EffectiveKey) -> Result<PreparedSplit, Fault> {
-        // With rests: the writer executes no transactions during a step.
-        let steps = self.environment.index.steps();
         loop {
-            let step = steps.slow_step().await;
+            let _step = self.environment.index.steps().step().await;
             let cut = cut.clone();
-            let has_more = self.send(|reply| Command::Tally { cut, reply }).await??;
-            step.end().await;
-            if !has_more {
+            if !self.send(|reply| Command::Tally { cut, reply }).await?? {
                 break;
             }
         }
@@ -546,11 +542,7 @@ impl PhysicalPartition {
         if let Some(index) = view.index() {
             for piece in &*index.pieces {
                 match piece {
-                    Piece::Run(piece) => {
-                        let step = steps.slow_step().await;
-                        halves.push(RunHalves::of(&index.source(), piece, &cut).await?);
-                        step.end().await;
-                    }
+                    Piece::Run(piece) => halves.push(RunHalves::of(&index.source(), piece, &cut).await?),
                     Piece::Segment(_) => {}
                 }
             }
