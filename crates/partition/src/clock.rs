@@ -19,11 +19,14 @@ pub(crate) struct PartitionClock {
     ambient: Arc<dyn Ambient>,
     /// The latest second that was returned.
     latest: AtomicU64,
+    /// The latest second that was given up because it was too far ahead of the clock. Versions up to it do not make
+    /// the partition go ahead again, so that a new opening returns the same time as the one before it.
+    given_up: AtomicU64,
 }
 
 impl PartitionClock {
     pub(crate) fn new(partition: PartitionId, ambient: Arc<dyn Ambient>) -> PartitionClock {
-        PartitionClock { partition, ambient, latest: AtomicU64::new(0) }
+        PartitionClock { partition, ambient, latest: AtomicU64::new(0), given_up: AtomicU64::new(0) }
     }
 
     /// Starts with the time of the last write when the partition is opened. The time that an earlier opening has
@@ -31,8 +34,12 @@ impl PartitionClock {
     pub(crate) fn begin_at(&self, seconds: u64) {
         let now = self.ambient.now_seconds();
         match seconds.saturating_sub(now) {
+            0..=AHEAD_SECONDS_MAX if seconds <= self.given_up.load(Ordering::Relaxed) => {}
             0..=AHEAD_SECONDS_MAX => self.reach(seconds),
-            ahead_seconds => self.warn_ahead(ahead_seconds, now),
+            ahead_seconds => {
+                self.given_up.fetch_max(seconds, Ordering::Relaxed);
+                self.warn_ahead(ahead_seconds, now);
+            }
         }
         self.now();
     }
@@ -71,6 +78,7 @@ impl PartitionClock {
         }
         // Of the threads that notice it at the same time, one logs it.
         if self.latest.compare_exchange(latest, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            self.given_up.fetch_max(latest, Ordering::Relaxed);
             self.warn_ahead(ahead_seconds, now);
         }
         now
@@ -117,6 +125,27 @@ mod tests {
         assert_eq!(clock.now(), 1000);
         clock.begin_at(4600);
         assert_eq!(clock.now(), 1000);
+    }
+
+    /// The clock was set back by an hour, and then forward again to shortly before the last write. Versions were
+    /// written at that time; the opening after a failure of the writer jumped ahead to the last write under the old
+    /// clock.
+    #[test]
+    fn a_new_opening_does_not_return_to_a_time_that_was_given_up() {
+        let (ambient, clock) = clock_at_1000();
+        let at = |seconds| ambient.0.store(seconds, Ordering::SeqCst);
+        at(4600);
+        clock.begin_at(4600);
+        at(1000);
+        assert_eq!(clock.now(), 1000, "the hour is given up");
+        at(4592);
+        assert_eq!(clock.now(), 4592);
+        clock.begin_at(4600);
+        assert_eq!(clock.now(), 4592);
+
+        at(4595);
+        clock.begin_at(4601);
+        assert_eq!(clock.now(), 4601, "a later time was written by somebody else");
     }
 
     #[test]
