@@ -86,8 +86,8 @@ impl Screen<'_> {
         let account = &self.settings.table_account;
         writeln!(
             out,
-            "  connection   DefaultEndpointsProtocol=https;AccountName={account};AccountKey={EMULATOR_KEY};\
-             TableEndpoint=https://{address}/;"
+            "  connection   DefaultEndpointsProtocol=http;AccountName={account};AccountKey={EMULATOR_KEY};\
+             TableEndpoint=http://{address}/;"
         )
     }
 

@@ -208,6 +208,11 @@ pub(crate) fn resolved(raw: &RawSettings, name: &str) -> Result<Option<String>, 
         ("memory-bytes", Some((value, _))) if value == "auto" => {
             Ok(Some(typed::memory_total(raw)?.to_string()))
         }
+        ("table", Some((_, Origin::Default)))
+            if raw.get("nosql").is_some_and(|(address, _)| address.ends_with(":0")) =>
+        {
+            Ok(Some("a free port, as for nosql".to_owned()))
+        }
         _ => Ok(None),
     }
 }

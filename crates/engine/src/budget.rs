@@ -48,6 +48,11 @@ impl Budget {
         self.rate.load(Ordering::Relaxed) > 0
     }
 
+    /// Takes over the debt of another budget.
+    pub(crate) fn owe_as(&self, other: &Budget) {
+        self.full_at.fetch_max(other.full_at.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
     /// Admits a request at the time `now`, or says when to come back.
     pub(crate) fn admit(&self, now: Duration, priority: Priority) -> Result<(), LimitFault> {
         if !self.is_limited() {

@@ -37,9 +37,11 @@ struct Weights {
 }
 
 impl HotKeys {
-    /// Whether the request with this number is counted.
+    /// Whether the request with this number is counted. The numbers are scattered: of a client that uses its keys in
+    /// turn, every eighth request could be one of few keys.
     pub(crate) fn is_sampled(request: u64) -> bool {
-        request.is_multiple_of(SAMPLED)
+        let scattered = request.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (scattered ^ (scattered >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 32 & (SAMPLED - 1) == 0
     }
 
     /// Counts a request. If others are counting at this moment, it is left out.
@@ -99,6 +101,17 @@ mod tests {
         assert_eq!(greatest[0].key, key("hot"));
         assert!((0.2..0.4).contains(&greatest[0].share), "{greatest:?}");
         assert!(greatest[1].share < 0.1, "{greatest:?}");
+    }
+
+    #[test]
+    fn keys_used_in_turn_are_all_sampled() {
+        for count in [2, 3, 4, 8, 12, 16, 24, 64] {
+            let mut sampled = vec![0; count];
+            (0..count * 800)
+                .filter(|it| HotKeys::is_sampled(*it as u64))
+                .for_each(|it| sampled[it % count] += 1);
+            assert!(sampled.iter().all(|times| (50..160).contains(times)), "{count}: {sampled:?}");
+        }
     }
 
     #[test]

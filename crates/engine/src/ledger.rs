@@ -69,6 +69,11 @@ impl Ledger {
         self.shared.store(Some(Arc::clone(budget)));
     }
 
+    /// Takes over the debt of the partition that this one was split from.
+    pub(crate) fn owe_as(&self, parent: &Ledger) {
+        self.budget.owe_as(&parent.budget);
+    }
+
     /// Refuses all requests until the time `until`.
     pub(crate) fn pause(&self, until: Duration) {
         let nanos = u64::try_from(until.as_nanos()).unwrap_or(u64::MAX);

@@ -246,6 +246,7 @@ impl Engine {
         for child in &children {
             let id = partition::keyspace::PartitionId { container: number, ordinal: child.ordinal };
             child.inherit(sealed.carryover(id, Arc::clone(&self.ambient)));
+            child.ledger.owe_as(&slot.ledger);
         }
         match change.commit().await {
             Ok(()) => {

@@ -43,8 +43,19 @@ impl LocalAnswer {
 
     /// The message of a refusal.
     pub(super) fn refusal(&self) -> Failure {
+        Failure::Failed(match self.status {
+            401 => format!(
+                "{}\n  the key is that of the data folder: is --data (or the settings file) the same as for the server?",
+                self.message()
+            ),
+            _ => self.message(),
+        })
+    }
+
+    /// The text of a refusal.
+    pub(super) fn message(&self) -> String {
         let body = serde_json::from_slice::<serde_json::Value>(&self.body).unwrap_or_default();
-        Failure::Failed(body["message"].as_str().unwrap_or("the server refused").to_owned())
+        body["message"].as_str().unwrap_or("the server refused").to_owned()
     }
 }
 

@@ -41,8 +41,9 @@ pub(super) fn command() -> Command {
     let run = Command::new("run")
         .about("Execute a stored procedure from a file on the running server, in one transaction")
         .after_help(
-            "Example:\n  perihelion script run import.js --database db --container people --partition-key '\"a\"' \
-             --parameters '[[{\"id\":\"1\",\"pk\":\"a\"}]]'",
+            "Example:\n  perihelion script run import.js --database db --container people --partition-key '\"Ulm\"' \
+             --parameters '[[{\"id\":\"2\",\"city\":\"Ulm\"}]]'\n\nThe server is that of --nosql, its key that of --data; \
+             the other settings have no effect.",
         )
         .arg(file())
         .arg(option("database", "The database").required(true))
@@ -50,9 +51,15 @@ pub(super) fn command() -> Command {
         .arg(
             option("partition-key", "The partition key as JSON: a value, or an array with a value for each path")
                 .value_name("JSON")
+                .value_parser(partition_key)
                 .required(true),
         )
-        .arg(option("parameters", "The parameters as a JSON array").value_name("JSON").default_value("[]"));
+        .arg(
+            option("parameters", "The parameters as a JSON array")
+                .value_name("JSON")
+                .value_parser(parameters)
+                .default_value("[]"),
+        );
     let check = Command::new("check")
         .about("Check that a file is a script, and name what it uses that scripts do not have")
         .after_help(
@@ -87,16 +94,8 @@ fn read_script(matches: &ArgMatches) -> Result<String, Failure> {
 fn execute(matches: &ArgMatches, environment: impl Fn(&str) -> Option<String>) -> Result<(), Failure> {
     let settings = Settings::from_raw(&settings::gather(matches, environment)?)?;
     let source = read_script(matches)?;
-    let json = |name: &str| -> Result<Json, Failure> {
-        let bad = |error| Failure::Configuration(format!("--{name} is not JSON: {error}"));
-        serde_json::from_str(text_of(matches, name)).map_err(bad)
-    };
-    let key = json("partition-key")?;
-    let key = if key.is_array() { key } else { json!([key]) };
-    let parameters = json("parameters")?;
-    if !parameters.is_array() {
-        return Err(Failure::Configuration("--parameters is not a JSON array".to_owned()));
-    }
+    let json = |name: &str| matches.get_one::<Json>(name).cloned().unwrap_or_default();
+    let (key, parameters) = (json("partition-key"), json("parameters"));
     let mut random = [0; 8];
     SystemAmbient::new().fill_random(&mut random);
     let id = format!("perihelion-script-run-{:016x}", u64::from_le_bytes(random));
@@ -110,8 +109,15 @@ fn execute(matches: &ArgMatches, environment: impl Fn(&str) -> Option<String>) -
             .map_err(|error| Failure::Failed(format!("cannot watch signals: {error}")))?
     };
     let stored = server.send("POST", &feed, Vec::new(), &json!({ "id": id, "body": source }))?;
-    if stored.status != 201 {
-        return Err(stored.refusal());
+    match stored.status {
+        201 => {}
+        404 => {
+            let (database, container) = (text_of(matches, "database"), text_of(matches, "container"));
+            let text = format!("there is no container \"{container}\" in a database \"{database}\"");
+            return Err(Failure::Failed(text));
+        }
+        401 => return Err(stored.refusal()),
+        _ => return Err(refused(&stored)),
     }
     let one = format!("{feed}/{id}");
     let headers = vec![
@@ -131,8 +137,43 @@ fn execute(matches: &ArgMatches, environment: impl Fn(&str) -> Option<String>) -
     match (answer.status, deleted?.status) {
         (200, 204) => Ok(()),
         (200, _) => Err(Failure::Failed(format!("the procedure \"{id}\" could not be deleted again"))),
-        _ => Err(answer.refusal()),
+        _ => Err(refused(&answer)),
     }
+}
+
+fn partition_key(text: &str) -> Result<Json, String> {
+    let key: Json = serde_json::from_str(text)
+        .map_err(|error| format!("it is not JSON: {error}; a text has quotation marks: '\"{text}\"'"))?;
+    Ok(if key.is_array() { key } else { json!([key]) })
+}
+
+fn parameters(text: &str) -> Result<Json, String> {
+    let parameters: Json = serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
+    if parameters.is_array() { Ok(parameters) } else { Err("it is not a JSON array".to_owned()) }
+}
+
+/// A refused script, with status and substatus.
+fn refused(answer: &LocalAnswer) -> Failure {
+    let substatus = answer.header("x-ms-substatus").map(|substatus| format!("/{substatus}"));
+    let substatus = substatus.filter(|text| text != "/0").unwrap_or_default();
+    Failure::Failed(format!("status {}{substatus}: {}", answer.status, readable(&answer.message())))
+}
+
+/// The text of a refusal without what wraps it for SDKs, with its line breaks.
+fn readable(message: &str) -> String {
+    let text = message.split("\r\nActivityId").next().unwrap_or(message);
+    let text = text.strip_prefix("Message: ").unwrap_or(text);
+    let errors = serde_json::from_str::<Json>(text).ok().and_then(|wrapped| {
+        let errors = wrapped["Errors"].as_array()?;
+        Some(errors.iter().filter_map(Json::as_str).collect::<Vec<_>>().join("\n"))
+    });
+    errors
+        .as_deref()
+        .unwrap_or(text)
+        .replace("\r\n", "\n")
+        .replace("\\r\\n", "\n")
+        .trim_end()
+        .replace('\n', "\n  ")
 }
 
 /// The answer to a request, unless the user interrupts the command before it arrives. The server goes on with the
@@ -264,4 +305,26 @@ async fn globals(workers: &Workers) -> Result<HashSet<String>, String> {
     };
     let finished = workers.run(&call, &mut NoDocuments).await.map_err(|fault| fault.to_string())?;
     serde_json::from_slice(&finished.body.unwrap_or_default()).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_shown_without_their_wrapping() {
+        let wrapped =
+            "Message: {\"Errors\":[\"it threw: x\\r\\nStack trace: f (run.js:2)\"]}\r\nActivityId: 1, R";
+        assert_eq!(readable(wrapped), "it threw: x\n  Stack trace: f (run.js:2)");
+        assert_eq!(readable("plain"), "plain");
+    }
+
+    #[test]
+    fn keys_and_parameters_are_json() {
+        assert_eq!(partition_key("\"a\"").unwrap(), json!(["a"]));
+        assert_eq!(partition_key("[1, null]").unwrap(), json!([1, null]));
+        assert!(partition_key("a").unwrap_err().contains("'\"a\"'"));
+        assert_eq!(parameters("[1]").unwrap(), json!([1]));
+        assert!(parameters("{}").is_err() && parameters("[[}").is_err());
+    }
 }

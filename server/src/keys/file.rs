@@ -99,7 +99,7 @@ impl KeyFile {
     pub(crate) fn missing(&self) -> Failure {
         Failure::Io {
             what: format!("there are no account keys in \"{}\"", self.path.display()),
-            cause: "`perihelion serve` creates them at its first start; check --data".to_owned(),
+            cause: "`perihelion serve` creates them at its first start (check --data); `perihelion dev` takes the well-known key, which it prints".to_owned(),
         }
     }
 

@@ -37,7 +37,7 @@ pub(super) async fn perform(call: &Call<'_>, path: DocumentPath<'_>) -> Result<R
 ///
 /// Permission for one item does not include moving it to another id: a caller that may access an item only by its
 /// number or its id must keep that id. Only the partition knows whether the id differs from the stored one.
-fn rename(
+pub(super) fn rename(
     call: &Call<'_>,
     container: &Container,
     key: &PartitionKey,

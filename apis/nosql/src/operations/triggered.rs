@@ -2,6 +2,7 @@
 
 use super::Call;
 use super::document::{item, written};
+use super::replace_document::rename;
 use crate::faults::{NosqlFault, Refusal};
 use crate::scripts::{self, Attempt, ScriptHost, Triggers, document_json};
 use crate::wire::reply::Reply;
@@ -9,7 +10,7 @@ use crate::wire::{headers, names};
 use bytes::Bytes;
 use engine::script::{Finished, Role, ScriptTurn};
 use engine::{Container, DocumentReceipt, Script, StepReceipt, Transaction, WritePass};
-use model::{Charge, Fault, MissingFault};
+use model::{Charge, Fault, MissingFault, PartitionKey};
 use plan::{Condition, DocumentOperation, Item, Mutation, Outcome, Target};
 
 /// Performs a write and its triggers.
@@ -83,7 +84,7 @@ impl TriggeredWrite<'_> {
             let role = Role::PreTrigger { operation: *write, document };
             let (finished, _) = self.run_script(transaction, turn, script, role, &mut log).await?;
             if let Some(document) = finished.document {
-                operation = with_item(operation, item(&document)?);
+                operation = self.with_item(operation, item(&document)?, transaction.key());
             }
         }
         let request = if after.is_some() { requested(&operation) } else { Bytes::new() };
@@ -121,6 +122,30 @@ impl TriggeredWrite<'_> {
         log.push_str(&finished.log);
         Ok((finished, has_written))
     }
+
+    /// The same operation with another document, which may have another id.
+    fn with_item(&self, operation: DocumentOperation, item: Item, key: &PartitionKey) -> DocumentOperation {
+        match operation {
+            DocumentOperation::Write(Mutation::Create { .. }) => {
+                DocumentOperation::Write(Mutation::Create { item })
+            }
+            DocumentOperation::Write(Mutation::Upsert { condition, .. }) => {
+                DocumentOperation::Write(Mutation::Upsert { item, condition })
+            }
+            DocumentOperation::Write(Mutation::Replace { target, condition, .. }) => {
+                let rename = rename(self.call, self.container, key, &target, &item);
+                DocumentOperation::Write(Mutation::Replace { target, item, condition, rename })
+            }
+            operation @ (DocumentOperation::Read { .. }
+            | DocumentOperation::Write(
+                Mutation::Merge { .. }
+                | Mutation::Patch { .. }
+                | Mutation::Delete { .. }
+                | Mutation::Expire { .. }
+                | Mutation::Reschedule { .. },
+            )) => operation,
+        }
+    }
 }
 
 /// The written document as the trigger after the write has left it: the answer must not show an ETag that no longer
@@ -157,27 +182,4 @@ fn requested(operation: &DocumentOperation) -> Bytes {
     let mut out = Vec::new();
     item.document().write_json(&mut out);
     out.into()
-}
-
-/// The same operation with another document.
-fn with_item(operation: DocumentOperation, item: Item) -> DocumentOperation {
-    match operation {
-        DocumentOperation::Write(Mutation::Create { .. }) => {
-            DocumentOperation::Write(Mutation::Create { item })
-        }
-        DocumentOperation::Write(Mutation::Upsert { condition, .. }) => {
-            DocumentOperation::Write(Mutation::Upsert { item, condition })
-        }
-        DocumentOperation::Write(Mutation::Replace { target, condition, rename, .. }) => {
-            DocumentOperation::Write(Mutation::Replace { target, item, condition, rename })
-        }
-        operation @ (DocumentOperation::Read { .. }
-        | DocumentOperation::Write(
-            Mutation::Merge { .. }
-            | Mutation::Patch { .. }
-            | Mutation::Delete { .. }
-            | Mutation::Expire { .. }
-            | Mutation::Reschedule { .. },
-        )) => operation,
-    }
 }
