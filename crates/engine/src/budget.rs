@@ -224,4 +224,14 @@ mod tests {
         let last = (0..1000).map(|_| refused(budget.admit(at(0), Priority::High))).last();
         assert!(last.is_some_and(|last| last <= 5_101), "{last:?}");
     }
+
+    #[test]
+    fn a_debt_is_taken_over() {
+        let (parent, child) = (budget(400), budget(200));
+        parent.spend(units(4000));
+        child.owe_as(&parent);
+        let at = |seconds| child.admit(Duration::from_secs(seconds), Priority::High);
+        assert!(at(8).is_err());
+        assert!(at(10).is_ok());
+    }
 }

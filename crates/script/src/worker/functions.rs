@@ -4,6 +4,7 @@ use super::compile::{self, Strictness};
 use super::natives::Text;
 use super::outcome::{self, check_result};
 use super::realm::{Kind, Prelude, Realm};
+use super::sealing::is_sealable;
 use super::state::State;
 use crate::limits::{FRAME_BYTES_MAX, RESPONSE_BYTES_MAX};
 use crate::wire::Malformed;
@@ -22,7 +23,7 @@ const MESSAGE_MARGIN_BYTES: usize = 1024;
 /// Calls the functions; returns the encoded results.
 ///
 /// No row sees what another one has left behind. Rows are called in a sealed runtime, each with functions of its own,
-/// in strict mode, so that code which would change something shared throws. Code that throws, for this reason or another,
+/// in strict mode, so that code which would change something shared throws (`sealing`). Code that throws, for this reason or another,
 /// is called again in a runtime of its own as it is written, and so are its calls for the rows after it.
 pub(super) fn evaluate(
     realm: &Realm,
@@ -90,8 +91,7 @@ pub(super) fn evaluate_few(
 /// A function for many rows; `None` if it has to be called in runtimes of its own.
 fn sealed<'js>(ctx: &Ctx<'js>, function: &crate::Function) -> Result<Option<Function<'js>>, Failure> {
     let crate::Function { name, source } = function;
-    // In strict mode the arguments are not the parameters.
-    if !source.contains("arguments")
+    if is_sealable(source)
         && let Ok(script) = compile::compile_as(ctx, name, source, Strictness::Strict)
     {
         return Ok(Some(script));

@@ -23,6 +23,7 @@ mod outcome;
 mod pipe;
 mod procedure;
 mod realm;
+mod sealing;
 mod spares;
 mod state;
 

@@ -205,3 +205,37 @@ async fn functions_run_as_they_are_written() {
         assert_eq!(results, vec![expected; 12], "{source}");
     }
 }
+
+/// Results do not depend on how many rows there are, nor on the queries before.
+#[tokio::test]
+async fn many_calls_have_the_results_of_single_ones() {
+    let workers = workers();
+    for source in [
+        "function (x) { var root = this; return root ? x : -x; }",
+        "function (x) { return typeof this; }",
+        "function (x) { return [1].map(function () { return this ? 1 : 0; })[0]; }",
+        "function (x) { { function f() { return 1; } } return typeof f; }",
+        "function (x) { try { zz = x; return 'ok'; } catch (e) { return e.name; } }",
+        "function (x) { try { Array.prototype.zz = x; return 'ok'; } catch (e) { return e.name; } }",
+        "function (x) { eval('var y = 1'); return typeof y; }",
+        "function (x) { var o = Object.freeze({ a: 1 }); try { o.a = 2; } catch (e) { return 'threw'; } return o.a; }",
+        "function (x) { var text = 'a'; try { text.foo = 1; } catch (e) { return 'threw'; } return text; }",
+        "function (x) { var o = {}; try { o.toString = function () { return 'T'; }; return '' + o; } catch (e) { return null; } }",
+        "function (x) { var o = {}; o.toString = function () { return 'T'; }; return '' + o; }",
+        "function f(x) { try { return typeof f.caller; } catch (e) { return 'threw'; } }",
+        "function (x) { return Reflect.set(globalThis, 'zz', 1); }",
+        "function (x) { try { zz = x; } finally { return 'finally'; } }",
+        "function g(x) { return f(x); } function f(x) { yy = x; return typeof yy; }",
+        "function (x) { if (typeof count === 'undefined') count = 0; count++; return count; }",
+        "function (x) { return [].constructor.constructor('return typeof this')(); }",
+    ] {
+        let mut results = Vec::new();
+        for count in [1, 60, 1] {
+            let mut batch = batch(&[("f", source)]);
+            (0..count).for_each(|_| push(&mut batch, 0, &[Some(Value::Int64(7))]));
+            results.extend(workers.evaluate(&batch, Turn::Own).await.unwrap());
+        }
+        assert_eq!(results.len(), 62);
+        assert!(results.iter().all(|result| *result == results[0]), "{source}: {results:?}");
+    }
+}

@@ -199,3 +199,17 @@ async fn triggers_that_do_not_fit_are_refused() {
         assert_eq!(client.send(batch).await.code(), (400, 0));
     }
 }
+
+/// The right to another id is that of the item that is stored, not that of the request.
+#[tokio::test]
+async fn a_pre_trigger_changes_the_id_of_a_replaced_item() {
+    let client = client().await;
+    let rename = "function () { var request = getContext().getRequest(), item = request.getBody();
+        item.id = item.id + 'x'; request.setBody(item); }";
+    define(&client, "rename", "Pre", "Replace", rename).await;
+    client.put_item("a", "k").await;
+    let put = Call::put("/dbs/d/colls/c/docs/a").key(&json!(["k"])).header(PRE, "rename");
+    let replaced = client.send(put.json(&json!({ "id": "a", "pk": "k" }))).await;
+    assert_eq!(replaced.code(), (200, 0), "{replaced:?}");
+    assert_eq!(ids(&client).await, ["ax"]);
+}
