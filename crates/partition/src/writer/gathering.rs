@@ -1,6 +1,6 @@
 //! Gathers the waiting transactions into a batch: evaluates each one and submits their rows.
 
-use super::{BATCH_BYTES_MAX, Command, Execution, InFlight, Writer};
+use super::{BATCH_BYTES_MAX, CONCURRENT_BATCH_MIN, Command, Execution, InFlight, Writer};
 use crate::evaluate::{Outcomes, evaluate};
 use crate::index::{Changes, IndexWriter, Prepared};
 use crate::keyspace::{self, EXPIRY, RECORDS};
@@ -46,6 +46,7 @@ impl Writer {
             execution.refuse(fault);
             return;
         }
+        self.await_company().await;
         self.check_policy();
         self.track_writes();
         let now = self.clock.now_ticks();
@@ -73,7 +74,18 @@ impl Writer {
             next = if room { self.next_waiting(queue) } else { None };
         }
         self.clock.reach(self.state.head.time.seconds());
+        self.gathered_last = taken;
         self.submit(gathered);
+    }
+
+    /// If the last batch had several transactions but few, lets their clients send the next ones before this batch is
+    /// gathered: every batch costs a head row, an index segment and a publication. The thread meanwhile runs the tasks
+    /// that are ready and polls its sockets once, so a writer with a single client does not wait.
+    async fn await_company(&mut self) {
+        let is_small = (2..CONCURRENT_BATCH_MIN).contains(&self.gathered_last);
+        if is_small && self.in_flight.is_empty() {
+            tokio::task::yield_now().await;
+        }
     }
 
     /// Evaluates one transaction and adds its rows to the batch.

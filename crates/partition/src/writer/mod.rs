@@ -115,6 +115,8 @@ pub(crate) struct Writer {
     backlog: VecDeque<Command>,
     /// Transactions at the front of the backlog that get a batch of their own each.
     alone: usize,
+    /// Transactions of the batch that was gathered last.
+    gathered_last: usize,
     lineage: Arc<Lineage>,
     /// The counts after a cut, while a split is prepared.
     tally: Option<Tally>,
@@ -193,6 +195,7 @@ impl Writer {
             batch_last: 0,
             backlog: VecDeque::new(),
             alone: 0,
+            gathered_last: 0,
             history_searched: LogPosition::default(),
             lineage,
             tally: None,
