@@ -6,10 +6,11 @@ use crate::documents;
 use crate::load::{self, Figures, Target, Work, scattered};
 use crate::npm;
 use crate::process::{Process, Server};
-use crate::report::{Goal, Row};
+use crate::report::{self, Goal, Row};
 use crate::signature::{STORAGE_ACCOUNT, Signer};
 use crate::{Options, Result};
 use std::net::SocketAddr;
+use std::time::Instant;
 
 /// Entities of the table that is read, as many as the reference has documents.
 const MEDIUM: usize = 100_000;
@@ -162,30 +163,39 @@ fn json(number: usize) -> String {
     )
 }
 
-/// Runs all cases.
-pub(crate) async fn run(options: &Options) -> Result<Vec<Row>> {
+/// Runs all cases and prints each row as it is measured.
+pub(crate) async fn run(options: &Options) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let server = Server::start(&options.server, &folder.path().join("data"), &["--table", "127.0.0.1:0"])?;
     let table = server.table.ok_or("the server has no Table API")?;
+    report::show_heading();
     for (name, count) in [("medium", MEDIUM), ("small", SMALL), ("large", options.large)] {
+        let begun = Instant::now();
         fill_table(table, name, count).await?;
+        let filled = count as f64 / begun.elapsed().as_secs_f64();
+        show(
+            &format!("entities inserted into the table {name} of {count}"),
+            format!("{filled:.0}/s"),
+            1.0,
+            None,
+        );
     }
     create_table(table, "written").await?;
     fill(server.address, "medium", MEDIUM).await?;
     load::create_container(server.address, "written", 400, "").await?;
     server.process.at_rest().await?;
-    let mut rows = read(options, &server, table).await?;
-    rows.extend(write(options, &server, table).await?);
-    rows.extend(pages(options, &server.process, table).await?);
+    read(options, &server, table).await?;
+    write(options, &server, table).await?;
+    pages(options, &server.process, table).await?;
     drop(server);
     match npm::AZURITE.install() {
-        Ok(installed) => rows.extend(azurite(options, &installed.start()?).await?),
-        Err(reason) => rows.push(row("Azurite is left out", reason, 0.0, None)),
+        Ok(installed) => azurite(options, &installed.start()?).await?,
+        Err(reason) => show("Azurite is left out", reason, 0.0, None),
     }
-    Ok(rows)
+    Ok(())
 }
 
-async fn read(options: &Options, server: &Server, table: SocketAddr) -> Result<Vec<Row>> {
+async fn read(options: &Options, server: &Server, table: SocketAddr) -> Result<()> {
     let reference = start_reference()?;
     let entity = Work::Entity(EntityWork::Read { table: "medium".to_owned(), count: MEDIUM });
     let item = Work::Read { container: "medium".to_owned(), count: MEDIUM };
@@ -195,19 +205,18 @@ async fn read(options: &Options, server: &Server, table: SocketAddr) -> Result<V
         (&reference.process, at(reference.plain, READERS), &item),
     )
     .await?;
+    show_compared("point read of an entity, over the reference", &ours, &limit, Some(Goal::AtLeast(0.5)));
     let (again, nosql) = measure_alternately(
         options,
         (&server.process, at(table, READERS), &entity),
         (&server.process, at(server.address, READERS), &item),
     )
     .await?;
-    Ok(vec![
-        compared("point read of an entity, over the reference", &ours, &limit, Some(Goal::AtLeast(0.5))),
-        compared("the same over a point read of the NoSQL API", &again, &nosql, None),
-    ])
+    show_compared("the same over a point read of the NoSQL API", &again, &nosql, None);
+    Ok(())
 }
 
-async fn write(options: &Options, server: &Server, table: SocketAddr) -> Result<Vec<Row>> {
+async fn write(options: &Options, server: &Server, table: SocketAddr) -> Result<()> {
     let (mut inserts, mut groups) = (Vec::new(), Vec::new());
     for turn in 1..=options.repeats {
         let first = INSERTED_FIRST * turn;
@@ -225,14 +234,13 @@ async fn write(options: &Options, server: &Server, table: SocketAddr) -> Result<
     let (insert, create) = median(inserts);
     let (group, batch) = median(groups);
     let goal = Some(Goal::AtLeast(0.8));
-    Ok(vec![
-        compared("durable insert of an entity, over a create of the NoSQL API", &insert, &create, goal),
-        compared("group transaction of 100 entities, over a batch of the NoSQL API", &group, &batch, goal),
-    ])
+    show_compared("durable insert of an entity, over a create of the NoSQL API", &insert, &create, goal);
+    show_compared("group transaction of 100 entities, over a batch of the NoSQL API", &group, &batch, goal);
+    Ok(())
 }
 
 /// The time of a page must not grow with the table.
-async fn pages(options: &Options, process: &Process, table: SocketAddr) -> Result<Vec<Row>> {
+async fn pages(options: &Options, process: &Process, table: SocketAddr) -> Result<()> {
     let page = |table: &str| Work::Entity(EntityWork::Page { table: table.to_owned() });
     let (large, small) = (page("large"), page("small"));
     let target = at(table, PAGERS);
@@ -240,11 +248,12 @@ async fn pages(options: &Options, process: &Process, table: SocketAddr) -> Resul
         measure_alternately(options, (process, target, &large), (process, target, &small)).await?;
     let figures = format!("{} of {}", rate(&large), rate(&small));
     let what = format!("time of a page of 1,000 entities in key order, {} over 10 k entities", options.large);
-    Ok(vec![row(&what, figures, small.rate / large.rate, Some(Goal::AtMost(1.3)))])
+    show(&what, figures, small.rate / large.rate, Some(Goal::AtMost(1.3)));
+    Ok(())
 }
 
 /// The same requests to Azurite, with fewer entities.
-async fn azurite(options: &Options, server: &Server) -> Result<Vec<Row>> {
+async fn azurite(options: &Options, server: &Server) -> Result<()> {
     let Server { process, address, .. } = server;
     fill_table(*address, "small", SMALL).await?;
     create_table(*address, "written").await?;
@@ -253,12 +262,11 @@ async fn azurite(options: &Options, server: &Server) -> Result<Vec<Row>> {
         ("insert", WRITERS, EntityWork::Insert { table: "written".to_owned(), first: INSERTED_FIRST }),
         ("page of 1,000 entities", PAGERS, EntityWork::Page { table: "small".to_owned() }),
     ];
-    let mut rows = Vec::new();
     for (what, connections, work) in works {
         let found = measure_once(options, process, at(*address, connections), &Work::Entity(work)).await?;
-        rows.push(row(&format!("Azurite: {what}, 10 k entities"), rate(&found), 1.0, None));
+        show(&format!("Azurite: {what}, 10 k entities"), rate(&found), 1.0, None);
     }
-    Ok(rows)
+    Ok(())
 }
 
 fn at(address: SocketAddr, connections: usize) -> Target {
@@ -271,12 +279,12 @@ fn median(mut pairs: Vec<(Figures, Figures)>) -> (Figures, Figures) {
     pairs.swap_remove(middle)
 }
 
-fn compared(what: &str, one: &Figures, other: &Figures, goal: Option<Goal>) -> Row {
-    row(what, format!("{} of {}", rate(one), rate(other)), one.rate / other.rate, goal)
+fn show_compared(what: &str, one: &Figures, other: &Figures, goal: Option<Goal>) {
+    show(what, format!("{} of {}", rate(one), rate(other)), one.rate / other.rate, goal);
 }
 
-fn row(what: &str, figures: String, ratio: f64, goal: Option<Goal>) -> Row {
-    Row { case: "table", what: what.to_owned(), figures, ratio, goal }
+fn show(what: &str, figures: String, ratio: f64, goal: Option<Goal>) {
+    report::show_row(&Row { case: "table", what: what.to_owned(), figures, ratio, goal });
 }
 
 async fn create_table(address: SocketAddr, name: &str) -> Result<()> {

@@ -74,11 +74,7 @@ fn main() -> Result<()> {
             Ok(())
         }
         "count" => runtime.block_on(count::run(&options, &others, &destination)),
-        "entities" => {
-            let rows = runtime.block_on(entities::run(&options))?;
-            report::show(&rows);
-            Ok(())
-        }
+        "entities" => runtime.block_on(entities::run(&options)),
         "overwrite" => runtime.block_on(overwrite::run(&options)),
         "partitions" => {
             let rows = runtime.block_on(partitions::run(&options))?;

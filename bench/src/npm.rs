@@ -31,12 +31,14 @@ pub(crate) const AZURITE: Package = Package {
     configuration: "Azurite 3.35.0, azurite-table --silent over plain HTTP: keeps everything in memory, writes it to a file every few seconds, checks signatures",
     program: r#"
 const folder = process.argv[1];
-const print = console.log;
-console.log = (text, ...rest) => {
-  const address = /listening (?:at|on) http:\/\/(\S+)/.exec(text);
-  print(address ? "ready " + address[1] : text, ...rest);
+const net = require("net");
+// The port is nowhere printed if the system chooses it.
+const listen = net.Server.prototype.listen;
+net.Server.prototype.listen = function (...given) {
+  this.once("listening", () => console.log("ready 127.0.0.1:" + this.address().port));
+  return listen.apply(this, given);
 };
-process.argv = ["node", "azurite-table", "--tableHost", "127.0.0.1", "--tablePort", "0", "--location", folder, "--silent"];
+process.argv = ["node", "azurite-table", "--tableHost", "127.0.0.1", "--tablePort", "0", "--location", folder, "--silent", "--disableTelemetry"];
 require(folder + "/node_modules/azurite/dist/src/table/main.js");
 "#,
 };

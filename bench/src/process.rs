@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 /// The core that servers run on, and that of this program.
@@ -16,6 +17,9 @@ const NICENESS: &str = "-20";
 
 /// The unit of the kernel's tick counts.
 const MILLISECONDS_PER_TICK: u64 = 10;
+
+/// How long a server may take until it is ready.
+const READY_MAX: Duration = Duration::from_secs(300);
 
 /// How long to wait for an idle server, the poll interval, and how busy an idle one may be.
 const REST_MAX: Duration = Duration::from_secs(120);
@@ -84,18 +88,28 @@ impl Process {
             .stderr(Stdio::null())
             .spawn()?;
         let output = child.stdout.take().ok_or("no standard output")?;
-        let mut lines = BufReader::new(output).lines();
-        for line in lines.by_ref() {
-            let line = line?;
-            if line.starts_with("ready") {
-                let process = Process { child, ready_after: begun.elapsed() };
-                // Further output must not block it.
-                std::thread::spawn(move || lines.for_each(drop));
-                return Ok((process, line));
+        let mut process = Process { child, ready_after: Duration::ZERO };
+        let (sender, ready) = mpsc::sync_channel(1);
+        // Reads on until the process ends: further output must not block it.
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(std::io::Result::ok) {
+                if line.starts_with("ready") {
+                    let _ = sender.try_send(line);
+                }
+            }
+        });
+        match ready.recv_timeout(READY_MAX) {
+            Ok(line) => {
+                process.ready_after = begun.elapsed();
+                Ok((process, line))
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(format!("{} ended before it was ready", program.display()).into())
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                Err(format!("{} was not ready after {READY_MAX:?}", program.display()).into())
             }
         }
-        child.wait()?;
-        Err(format!("{} ended before it was ready", program.display()).into())
     }
 
     pub(crate) fn id(&self) -> u32 {

@@ -18,17 +18,26 @@ pub(crate) struct Row {
 }
 
 /// Prints the table as Markdown.
-#[allow(clippy::print_stdout)] // what the program is for
 pub(crate) fn show(rows: &[Row]) {
+    show_heading();
+    rows.iter().for_each(show_row);
+}
+
+/// Prints the heading of the table, for rows that are shown as they are measured.
+#[allow(clippy::print_stdout)] // what the program is for
+pub(crate) fn show_heading() {
     println!("| case | what | figures | ratio | goal | |");
     println!("|---|---|---|---|---|---|");
-    for row in rows {
-        let (goal, verdict) = match row.goal {
-            Some(Goal::AtLeast(bound)) => (format!("≥ {bound}"), row.ratio >= bound),
-            Some(Goal::AtMost(bound)) => (format!("≤ {bound}"), row.ratio <= bound),
-            None => (String::new(), true),
-        };
-        let verdict = if verdict { "✓" } else { "short" };
-        println!("| {} | {} | {} | {:.2} | {goal} | {verdict} |", row.case, row.what, row.figures, row.ratio);
-    }
+}
+
+/// Prints one line of the table.
+#[allow(clippy::print_stdout)] // what the program is for
+pub(crate) fn show_row(row: &Row) {
+    let (goal, verdict) = match row.goal {
+        Some(Goal::AtLeast(bound)) => (format!("≥ {bound}"), row.ratio >= bound),
+        Some(Goal::AtMost(bound)) => (format!("≤ {bound}"), row.ratio <= bound),
+        None => (String::new(), true),
+    };
+    let verdict = if verdict { "✓" } else { "short" };
+    println!("| {} | {} | {} | {:.2} | {goal} | {verdict} |", row.case, row.what, row.figures, row.ratio);
 }

@@ -76,6 +76,15 @@ pub(crate) fn split_account<'p>(path: &'p str, accounts: &[&str]) -> (Option<usi
     }
 }
 
+/// Whether a path whose only segment is the name of an account means a table of that name: in host style the account is
+/// in the host already. In path style the same path is the service, of which requests name `restype`.
+pub(crate) fn is_table_like_account(uri_path: &str, host: Option<&str>, query: Option<&str>) -> bool {
+    let segment = uri_path.strip_prefix('/').unwrap_or(uri_path);
+    let label = host.and_then(|host| host.split_once('.')).map(|(label, _)| label);
+    let is_service = query.is_some_and(|query| query.split('&').any(|field| field.starts_with("restype=")));
+    label == Some(segment) && !is_service
+}
+
 /// What a path without its account addresses.
 pub(crate) fn place(path: &str) -> Result<Place, TableFault> {
     let malformed =
@@ -271,6 +280,20 @@ mod tests {
         assert_eq!(split_account("/two-secondary/abc()", &accounts), (Some(1), "abc()"));
         assert_eq!(split_account("/Tables('two')", &accounts), (None, "Tables('two')"));
         assert_eq!(split_account("/", &accounts), (None, ""));
+    }
+
+    #[test]
+    fn a_table_may_be_named_like_the_account_of_the_host() {
+        let host = Some("one.table.example:443");
+        assert!(is_table_like_account("/one", host, None));
+        assert!(is_table_like_account("/one", host, Some("comp=acl")));
+        assert!(!is_table_like_account("/one", host, Some("comp=stats&restype=service")));
+        assert!(!is_table_like_account("/one/", host, None));
+        assert!(!is_table_like_account("/one/one", host, None));
+        // A host without a domain is that of an emulator, which has the account in its paths.
+        assert!(!is_table_like_account("/one", Some("one:10002"), None));
+        assert!(!is_table_like_account("/one", Some("127.0.0.1"), None));
+        assert!(!is_table_like_account("/one", None, None));
     }
 
     #[test]

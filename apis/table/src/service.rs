@@ -105,9 +105,12 @@ impl TableApi {
     fn place<'a>(&'a self, parts: &'a Parts, headers: &RequestHeaders) -> Located<'a> {
         let accounts = &self.options.accounts;
         let known: Vec<&str> = accounts.iter().map(|account| account.name.as_str()).collect();
-        let (in_path, path) = route::split_account(parts.uri.path(), &known);
         let by_name = |name: &str| known.iter().position(|known| *known == name);
         let host = parts.uri.host().or_else(|| headers.get(&names::HOST)?.to_str().ok());
+        let (in_path, path) = match route::is_table_like_account(parts.uri.path(), host, parts.uri.query()) {
+            true => (None, parts.uri.path().trim_start_matches('/')),
+            false => route::split_account(parts.uri.path(), &known),
+        };
         let label = host.and_then(|host| host.split(['.', ':']).next());
         let index = in_path
             .or_else(|| auth::named_account(headers).and_then(by_name))

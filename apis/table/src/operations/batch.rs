@@ -85,7 +85,10 @@ fn inner(call: &Call<'_>, part: &PartRequest) -> Result<Inner, TableFault> {
     let uri: Uri =
         part.address.parse().or_else(|_| escaped(&part.address).parse()).map_err(|_| malformed())?;
     let accounts = [call.account.name.as_str()];
-    let (_, path) = route::split_account(uri.path(), &accounts);
+    let (_, path) = match route::is_table_like_account(uri.path(), uri.host(), uri.query()) {
+        true => (None, uri.path().trim_start_matches('/')),
+        false => route::split_account(uri.path(), &accounts),
+    };
     let tunnel = part.headers.get(route::TUNNEL).and_then(|value| value.to_str().ok());
     let verb = route::tunneled(&part.method, tunnel)?;
     let operation = route::operation(&verb, route::place(path)?, Selectors::default());

@@ -11,7 +11,7 @@ use crate::route::EntityPath;
 use crate::wire::entity::{EntityRow, Select, check_key, write_entity};
 use crate::wire::etag;
 use crate::wire::reply::Reply;
-use engine::{Container, DocumentAddress, DocumentReceipt, Keyed};
+use engine::{Action, Container, DocumentAddress, DocumentReceipt, Keyed};
 use http::StatusCode;
 use model::{KeyComponent, LimitFault, PartitionKey, RequestFault, Ticks};
 use plan::{Condition, DocumentOperation, Outcome, ResultCheck, StoredDocument, Target};
@@ -80,6 +80,25 @@ pub(super) async fn write(
     let keyed = Keyed::new(table, key, operation)?;
     let pass = call.engine.access().write_row(&call.principal, keyed, row)?;
     Ok(call.engine.write(pass).await?)
+}
+
+/// Reads the change that a request means: which entity, and under which condition.
+pub(super) type ReadChange =
+    fn(&Call<'_>, &EntityPath, Option<Condition>) -> Result<DocumentOperation, TableFault>;
+
+/// Replaces or merges an entity; without `If-Match` it is inserted if it does not exist.
+pub(super) async fn update(
+    call: &Call<'_>,
+    path: &EntityPath,
+    change: ReadChange,
+) -> Result<Reply, TableFault> {
+    let condition = condition(call)?;
+    let action = if condition.is_some() { Action::ReplaceDocument } else { Action::UpsertDocument };
+    let table = call.table(&path.table, action)?;
+    let address = address(call.style(), &table, path)?;
+    let operation = change(call, path, condition)?;
+    let receipt = write(call, &table, (Some(address.key), &path.row_key), operation).await?;
+    Ok(written(&receipt))
 }
 
 /// The time of the version that a write has stored.

@@ -2,23 +2,11 @@
 //! inserts or merges them.
 
 use super::Call;
-use super::entity::{address, condition, result_check, write, written};
+use super::entity::result_check;
 use crate::faults::TableFault;
 use crate::route::EntityPath;
 use crate::wire::entity::{EntityKeys, read_entity};
-use crate::wire::reply::Reply;
-use engine::Action;
 use plan::{Condition, DocumentOperation, Item, Mutation, WhenAbsent};
-
-pub(super) async fn perform(call: &Call<'_>, path: &EntityPath) -> Result<Reply, TableFault> {
-    let condition = condition(call)?;
-    let action = if condition.is_some() { Action::ReplaceDocument } else { Action::UpsertDocument };
-    let table = call.table(&path.table, action)?;
-    let address = address(call.style(), &table, path)?;
-    let operation = operation(call, path, condition)?;
-    let receipt = write(call, &table, (Some(address.key), &path.row_key), operation).await?;
-    Ok(written(&receipt))
-}
 
 /// The change that the request means.
 pub(super) fn operation(

@@ -84,8 +84,8 @@ async fn perform_any(call: &Call<'_>, operation: &Operation) -> Result<Reply, Ta
     match operation {
         Operation::ReadEntity(path) => read_entity::perform(call, path).await,
         Operation::InsertEntity(table) => insert_entity::perform(call, table).await,
-        Operation::PutEntity(path) => put_entity::perform(call, path).await,
-        Operation::MergeEntity(path) => merge_entity::perform(call, path).await,
+        Operation::PutEntity(path) => entity::update(call, path, put_entity::operation).await,
+        Operation::MergeEntity(path) => entity::update(call, path, merge_entity::operation).await,
         Operation::DeleteEntity(path) => delete_entity::perform(call, path).await,
         Operation::QueryEntities(table) => query_entities::perform(call, table).await,
         Operation::Batch => batch::perform(call).await,

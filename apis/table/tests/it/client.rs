@@ -151,7 +151,10 @@ impl Call {
             Signing::None => None,
             Signing::Header(text) => Some(text.clone()),
         };
-        let mut request = Request::builder().method(self.verb).uri(&path).header("host", "tables.example");
+        let mut request = Request::builder().method(self.verb).uri(&path);
+        if !self.headers.iter().any(|(name, _)| name == "host") {
+            request = request.header("host", "tables.example");
+        }
         request = request.header("x-ms-date", date);
         if let Some(authorization) = authorization {
             request = request.header("authorization", authorization);

@@ -150,3 +150,18 @@ async fn a_container_of_another_api_is_no_table() {
     let tables = client.send(Call::get("Tables")).await.json();
     assert_eq!(tables["value"].as_array().unwrap().len(), 1);
 }
+
+#[tokio::test]
+async fn a_table_may_have_the_name_of_the_account_in_the_host() {
+    let client = Client::empty().await;
+    let in_host = |call: Call| call.cosmos().header("host", "cosmos.tables.example");
+    client.send(in_host(create("cosmos"))).await.expect(201);
+    let insert = Call::new("POST", "cosmos").json(r#"{"PartitionKey":"p","RowKey":"r"}"#);
+    client.send(in_host(insert)).await.expect(201);
+    for path in ["cosmos", "cosmos()", "cosmos/cosmos"] {
+        let page = client.send(in_host(Call::get(path))).await.expect(200);
+        assert_eq!(page.json()["value"][0]["RowKey"], "r", "{path}");
+    }
+    let properties = in_host(Call::get("cosmos?restype=service&comp=properties"));
+    client.send(properties).await.expect(200);
+}
