@@ -232,22 +232,28 @@ async fn bind_table(mode: Mode, settings: &Settings, nosql: SocketAddr) -> Resul
     }
 }
 
-/// In development the account of the storage emulators is there too, with its published key.
 fn table_options(mode: Mode, settings: &Settings) -> TableOptions {
-    let name = settings.table_account.clone();
-    let mut accounts = vec![TableAccount { name, style: AccountStyle::Cosmos, keys: AccountKeys::Store }];
-    if mode.takes_well_known_key()
-        && let Some(key) = storage_emulator_key()
-    {
-        let name = STORAGE_EMULATOR_ACCOUNT.to_owned();
-        accounts.push(TableAccount { name, style: AccountStyle::Storage, keys: AccountKeys::Own(key) });
-    }
+    let accounts = table_accounts(mode, &settings.table_account);
     TableOptions {
         accounts,
         public_endpoint: None,
         body_timeout: settings.timeouts.body,
         takes_key_tokens: mode.takes_well_known_key(),
     }
+}
+
+/// In development the account of the storage emulators is there too, with its published key. An account of the store
+/// with the same name would hide it.
+fn table_accounts(mode: Mode, name: &str) -> Vec<TableAccount> {
+    let emulator = storage_emulator_key().filter(|_| mode.takes_well_known_key()).map(|key| TableAccount {
+        name: STORAGE_EMULATOR_ACCOUNT.to_owned(),
+        style: AccountStyle::Storage,
+        keys: AccountKeys::Own(key),
+    });
+    let is_hidden = emulator.as_ref().is_some_and(|emulator| emulator.name == name);
+    let of_store =
+        TableAccount { name: name.to_owned(), style: AccountStyle::Cosmos, keys: AccountKeys::Store };
+    Some(of_store).filter(|_| !is_hidden).into_iter().chain(emulator).collect()
 }
 
 fn certificate_source(settings: &Settings, address: SocketAddr) -> CertificateSource {
@@ -367,4 +373,21 @@ fn stop_signal(service: Arc<Service>) -> Result<impl Future<Output = ()>, Failur
             std::process::exit(130);
         });
     })
+}
+
+#[test]
+fn the_account_of_the_emulators_is_never_hidden_in_development() {
+    let names = |mode, name: &str| {
+        table_accounts(mode, name)
+            .into_iter()
+            .map(|account| (account.name, account.style))
+            .collect::<Vec<_>>()
+    };
+    let emulator = (STORAGE_EMULATOR_ACCOUNT.to_owned(), AccountStyle::Storage);
+    let own = ("own".to_owned(), AccountStyle::Cosmos);
+    assert_eq!(names(Mode::Dev, "own"), [own.clone(), emulator.clone()]);
+    assert_eq!(names(Mode::Dev, STORAGE_EMULATOR_ACCOUNT), [emulator]);
+    assert_eq!(names(Mode::Serve, "own"), [own]);
+    let served = (STORAGE_EMULATOR_ACCOUNT.to_owned(), AccountStyle::Cosmos);
+    assert_eq!(names(Mode::Serve, STORAGE_EMULATOR_ACCOUNT), [served]);
 }
