@@ -159,19 +159,6 @@ async fn a_worker_stays_within_its_memory() {
         "function () { var a = []; try { while (true) a.push(new Array(1000).fill(1)); } catch (e) { a = null; } }",
         "function () { var a = []; try { while (true) a.push('x'.repeat(1000) + a.length); } catch (e) { a = null; } }",
         "function () { var a = []; try { while (true) a.push(new Uint8Array(1 << 16).fill(1)); } catch (e) { a = null; } }",
-        // Operations that wait beside a full heap, and those of a single message.
-        "function () {
-            var text = 'x'.repeat(100000), count = 0, a = [];
-            while (__.createDocument(__.getSelfLink(), { id: 'n' + count, text })) count++;
-            if (count === 0) throw 'none is accepted';
-            try { while (true) a.push(new Array(1000).fill(1)); } catch (e) { a = null; }
-        }",
-        // A result beside a heap that is full but for what writing it takes.
-        "function () {
-            globalThis.kept = [];
-            try { while (true) kept.push(new Uint8Array(1 << 16).fill(1)); } catch (e) { kept.length -= 320; }
-            __.response.setBody('x'.repeat((4 << 20) - 2));
-        }",
     ] {
         assert_eq!(run(&workers, source).await, Ok(()), "{source}");
         let grown = peak_resident_kib(&argument) - before;
