@@ -170,8 +170,14 @@ impl Service {
 
 /// Whether a caller was not authenticated. The Table API says that with another status in some accounts.
 fn is_authentication_failure(response: &Response<AnswerBody>) -> bool {
-    let code = response.headers().get("x-ms-error-code");
-    response.status() == StatusCode::UNAUTHORIZED || code.is_some_and(|code| code == "AuthenticationFailed")
+    match response.status() {
+        StatusCode::UNAUTHORIZED => true,
+        // Other statuses need no search in the headers, which a point read would pay for.
+        StatusCode::FORBIDDEN => {
+            response.headers().get("x-ms-error-code").is_some_and(|code| code == "AuthenticationFailed")
+        }
+        _ => false,
+    }
 }
 
 /// Whether a request names exactly one host as HTTP requires: a proxy and this server could interpret two names

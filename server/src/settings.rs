@@ -8,6 +8,7 @@ mod memory;
 mod parse;
 mod typed;
 
+pub(crate) use memory::MemoryShares;
 pub(crate) use typed::{AuthFailures, CertificateFiles, Endpoint, LogFormat, PlainHttp, Settings, Timeouts};
 
 use crate::failure::Failure;

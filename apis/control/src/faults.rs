@@ -84,7 +84,9 @@ impl ControlFault {
     }
 
     pub(crate) fn body(&self) -> Json {
-        json!({ "code": self.status().canonical_reason().unwrap_or("Error"), "message": self.to_string() })
+        // One word, as the codes of the other APIs: "NotFound".
+        let code = self.status().canonical_reason().unwrap_or("Error").replace(' ', "");
+        json!({ "code": code, "message": self.to_string() })
     }
 }
 

@@ -21,7 +21,7 @@ def server(tmp_path_factory):
 def test_a_missing_container_is_named(server, path):
     status, body = control(server, "GET", path)
     database, container = path.split("/")[1::2][:2]
-    assert (status, body["code"]) == (404, "Not Found")
+    assert (status, body["code"]) == (404, "NotFound")
     assert f'"{container}"' in body["message"] and f'"{database}"' in body["message"]
 
 

@@ -11,7 +11,7 @@ use crate::metrics::Metrics;
 use crate::mode::Mode;
 use crate::screen::Screen;
 use crate::service::Service;
-use crate::settings::{self, AuthFailures, Endpoint, PlainHttp, Settings};
+use crate::settings::{self, AuthFailures, Endpoint, MemoryShares, PlainHttp, Settings};
 use crate::store_marker::STORE_FOLDER;
 use crate::tls::{CertificateSource, Tls};
 use crate::{files, handles, logs, store_marker};
@@ -70,10 +70,26 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     builder.enable_all().build()
 }
 
+fn log_shares(settings: &Settings) {
+    let MemoryShares { caches, index_blocks, memtables, index_segments, queries, answers, bodies } =
+        settings.shares;
+    tracing::info!(
+        event = "memory_shares",
+        total = %settings.memory_total,
+        caches,
+        index_blocks,
+        memtables,
+        index_segments,
+        queries,
+        answers,
+        bodies,
+        "memory is divided into shares"
+    );
+}
+
 async fn serve(mode: Mode, settings: Settings, queries: Handle) -> Result<(), Failure> {
     let address = nosql_address(mode, &settings)?;
-    let shares = &settings.shares;
-    tracing::info!(event = "memory_shares", total = %settings.memory_total, ?shares, "memory is divided into shares");
+    log_shares(&settings);
     for setting in &settings.without_effect {
         tracing::warn!(event = "setting_without_effect", setting, "this version ignores the setting");
     }
