@@ -1,6 +1,7 @@
 //! `POST /$batch`: an entity group transaction, all or nothing, or a single query.
 
 use super::entity::{partition_key, written_time};
+use super::insert_entity::InsertAnswer;
 use super::{Call, ETAG, delete_entity, entity, insert_entity, merge_entity, put_entity};
 use crate::account::AccountStyle;
 use crate::edm::PARTITION_KEY;
@@ -17,6 +18,7 @@ use crate::wire::reply::Reply;
 use crate::wire::{accept, etag, names};
 use api_http::Guid;
 use api_http::request_headers::RequestHeaders;
+use bytes::Bytes;
 use engine::{Action, BatchReceipt, Container};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use model::Charge;
@@ -24,14 +26,14 @@ use plan::{DocumentOperation, Item, Mutation, Outcome, Returned};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// A request of the changeset, ready to be performed.
+/// A request of the changeset, read and ready to be answered. Its operation is kept apart: the engine takes it.
 struct Step {
     table: String,
     partition_key: String,
     row_key: String,
-    /// Whether it inserts, and what the client wants back.
-    inserts: Option<Option<bool>>,
-    operation: DocumentOperation,
+    content_id: Option<String>,
+    /// What the client wants back from an insert; `None` for other writes.
+    inserts: Option<InsertAnswer>,
 }
 
 pub(super) async fn perform(call: &Call<'_>) -> Result<Reply, TableFault> {
@@ -73,9 +75,11 @@ struct Inner {
     uri: Uri,
     headers: RequestHeaders,
     operation: Operation,
+    content_id: Option<String>,
+    body: Bytes,
 }
 
-fn inner(call: &Call<'_>, part: &PartRequest) -> Result<Inner, TableFault> {
+fn inner(call: &Call<'_>, part: PartRequest) -> Result<Inner, TableFault> {
     let malformed = || {
         request(
             Code::InvalidInput,
@@ -93,12 +97,12 @@ fn inner(call: &Call<'_>, part: &PartRequest) -> Result<Inner, TableFault> {
     let verb = route::tunneled(&part.method, tunnel)?;
     let operation = route::operation(&verb, route::place(path)?, Selectors::default());
     let operation = operation.map_err(|fault| request(Code::InvalidInput, fault.to_string()))?;
-    let mut headers = part.headers.clone();
+    let PartRequest { mut headers, content_id, body, .. } = part;
     // Addresses in answers are those of the outer request.
     if let Some(host) = call.headers.get(&names::HOST) {
         headers.insert(names::HOST, host.clone());
     }
-    Ok(Inner { headers: RequestHeaders::from(headers), operation, uri })
+    Ok(Inner { headers: RequestHeaders::from(headers), operation, uri, content_id, body })
 }
 
 /// An address in which characters that a URI cannot have are encoded: some clients do not encode keys in batches.
@@ -116,12 +120,7 @@ fn escaped(address: &str) -> String {
 }
 
 /// The call of a part, with the caller of the batch.
-fn part_call<'a>(
-    call: &'a Call<'_>,
-    part: &PartRequest,
-    inner: &'a Inner,
-    query: &'a QueryString<'a>,
-) -> Call<'a> {
+fn part_call<'a>(call: &'a Call<'_>, inner: &'a Inner, query: &'a QueryString<'a>) -> Call<'a> {
     Call {
         engine: call.engine,
         options: call.options,
@@ -134,15 +133,15 @@ fn part_call<'a>(
         uri: call.uri,
         headers: &inner.headers,
         query,
-        body: part.body.clone(),
+        body: inner.body.clone(),
     }
 }
 
 async fn retrieval(call: &Call<'_>, part: PartRequest) -> Result<Reply, TableFault> {
     let boundary = boundary(call, "batchresponse");
-    let inner = inner(call, &part)?;
+    let inner = inner(call, part)?;
     let query = QueryString::parse(inner.uri.query().unwrap_or_default())?;
-    let part_call = part_call(call, &part, &inner, &query);
+    let part_call = part_call(call, &inner, &query);
     let is_read = matches!(inner.operation, Operation::ReadEntity(_) | Operation::QueryEntities(_));
     let answered = if is_read {
         Box::pin(super::perform(&part_call, &inner.operation)).await
@@ -155,9 +154,9 @@ async fn retrieval(call: &Call<'_>, part: PartRequest) -> Result<Reply, TableFau
     let (response, charge) = match answered {
         Ok(reply) => {
             let Reply { status, headers, body, charge, .. } = reply;
-            (PartResponse { status, headers, content_id: part.content_id, body }, charge)
+            (PartResponse { status, headers, content_id: inner.content_id.clone(), body }, charge)
         }
-        Err(fault) => (refused(call, &fault, part.content_id), fault.charge()),
+        Err(fault) => (refused(call, &fault, inner.content_id.clone()), fault.charge()),
     };
     let mut body = Vec::new();
     write_retrieval(&boundary, &response, &mut body);
@@ -165,48 +164,48 @@ async fn retrieval(call: &Call<'_>, part: PartRequest) -> Result<Reply, TableFau
 }
 
 async fn changeset(call: &Call<'_>, parts: Vec<PartRequest>) -> Result<Reply, TableFault> {
+    // Few clients number their operations, so this is usually a list of nothing.
     let content_ids: Vec<Option<String>> = parts.iter().map(|part| part.content_id.clone()).collect();
-    let content_id = |index: usize| content_ids.get(index).cloned().flatten();
-    let done = match transact(call, &parts).await {
+    let Done { table, steps, outcomes, charge } = match transact(call, parts).await {
         Ok(done) => done,
         Err(fault @ TableFault::Step { index, .. }) => {
-            return Ok(written(call, fault.charge(), &[refused(call, &fault, content_id(index))]));
+            let content_id = content_ids.into_iter().nth(index).flatten();
+            return Ok(written(call, fault.charge(), &[refused(call, &fault, content_id)]));
         }
         Err(fault) => return Err(fault),
     };
-    let mut responses = Vec::with_capacity(parts.len());
-    for (index, (step, outcome)) in done.steps.iter().zip(&done.outcomes).enumerate() {
-        let mut response = match (step.inserts, outcome) {
-            (Some(prefers_content), Outcome::Created(stored)) => {
-                let part = parts.get(index).ok_or_else(out_of_step)?;
-                let inner = inner(call, part)?;
-                let query = QueryString::default();
-                let part_call = part_call(call, part, &inner, &query);
-                let address = entity_address(done.table.id(), &step.partition_key, &step.row_key);
-                let reply = insert_entity::reply(&part_call, &done.table, stored, &address, prefers_content)?;
-                PartResponse {
-                    status: reply.status,
-                    headers: reply.headers,
-                    content_id: None,
-                    body: reply.body,
-                }
-            }
-            (_, outcome) => {
-                let mut headers = HeaderMap::new();
-                let etag =
-                    written_time(outcome).and_then(|time| HeaderValue::try_from(etag::etag(time)).ok());
-                if let Some(etag) = etag {
-                    headers.insert(&ETAG, etag);
-                }
-                PartResponse { status: StatusCode::NO_CONTENT, headers, content_id: None, body: Vec::new() }
-            }
-        };
-        response.headers.insert("dataserviceversion", HeaderValue::from_static("3.0"));
-        response.content_id = content_id(index);
-        responses.push(response);
+    let base = call.base();
+    let mut responses = Vec::with_capacity(steps.len());
+    for (step, outcome) in steps.into_iter().zip(&outcomes) {
+        responses.push(answered(call, &base, &table, step, outcome));
     }
-    Ok(written(call, done.charge, &responses))
+    Ok(written(call, charge, &responses))
 }
+
+/// The answer of a performed operation.
+fn answered(call: &Call<'_>, base: &str, table: &Container, step: Step, outcome: &Outcome) -> PartResponse {
+    let Step { partition_key, row_key, content_id, inserts, .. } = step;
+    let mut response = match (inserts, outcome) {
+        (Some(wanted), Outcome::Created(stored)) => {
+            let address = entity_address(table.id(), &partition_key, &row_key);
+            let Reply { status, headers, body, .. } =
+                insert_entity::reply(call, table, stored, (base, &address), wanted);
+            PartResponse { status, headers, content_id, body }
+        }
+        (_, outcome) => {
+            let mut headers = HeaderMap::new();
+            let etag = written_time(outcome).and_then(|time| HeaderValue::try_from(etag::etag(time)).ok());
+            if let Some(etag) = etag {
+                headers.insert(&ETAG, etag);
+            }
+            PartResponse { status: StatusCode::NO_CONTENT, headers, content_id, body: Vec::new() }
+        }
+    };
+    response.headers.insert(&DATA_SERVICE_VERSION, HeaderValue::from_static("3.0"));
+    response
+}
+
+static DATA_SERVICE_VERSION: http::HeaderName = http::HeaderName::from_static("dataserviceversion");
 
 fn out_of_step() -> TableFault {
     model::Fault::Internal("a batch has more outcomes than operations".to_owned()).into()
@@ -221,25 +220,17 @@ struct Done {
 }
 
 /// Performs all requests in one commit, or none.
-async fn transact(call: &Call<'_>, parts: &[PartRequest]) -> Result<Done, TableFault> {
+async fn transact(call: &Call<'_>, parts: Vec<PartRequest>) -> Result<Done, TableFault> {
     let at = |index: usize| move |fault: TableFault| step_fault(index, fault);
     let mut steps: Vec<Step> = Vec::with_capacity(parts.len());
     let mut operations = Vec::with_capacity(parts.len());
-    let mut rows = HashSet::with_capacity(parts.len());
-    for (index, part) in parts.iter().enumerate() {
-        let step = step(call, part).map_err(at(index))?;
-        let first = steps.first().unwrap_or(&step);
-        check_group(call.style(), first, &step).map_err(at(index))?;
-        if !rows.insert(step.row_key.clone()) {
-            return Err(at(index)(request(
-                Code::InvalidDuplicateRow,
-                "The batch request contains multiple changes with same row key. An entity can appear only once in a \
-                 batch request.",
-            )));
-        }
-        operations.push(step.operation.clone());
+    for (index, part) in parts.into_iter().enumerate() {
+        let (step, operation) = step(call, part).map_err(at(index))?;
+        check_group(call.style(), steps.first().unwrap_or(&step), &step).map_err(at(index))?;
+        operations.push(operation);
         steps.push(step);
     }
+    check_rows(&steps)?;
     let first = steps.first().ok_or_else(out_of_step)?;
     let action = operations.first().map_or(Action::ReadDocument, Action::of_step);
     let table = call.table(&first.table, action).map_err(at(0))?;
@@ -256,12 +247,28 @@ async fn transact(call: &Call<'_>, parts: &[PartRequest]) -> Result<Done, TableF
     Ok(Done { table, steps, outcomes, charge })
 }
 
-fn step(call: &Call<'_>, part: &PartRequest) -> Result<Step, TableFault> {
+/// Refuses a group that names an entity twice.
+fn check_rows(steps: &[Step]) -> Result<(), TableFault> {
+    let mut rows = HashSet::with_capacity(steps.len());
+    match steps.iter().position(|step| !rows.insert(step.row_key.as_str())) {
+        None => Ok(()),
+        Some(index) => Err(step_fault(
+            index,
+            request(
+                Code::InvalidDuplicateRow,
+                "The batch request contains multiple changes with same row key. An entity can appear only once in a \
+                 batch request.",
+            ),
+        )),
+    }
+}
+
+fn step(call: &Call<'_>, part: PartRequest) -> Result<(Step, DocumentOperation), TableFault> {
     let inner = inner(call, part)?;
     let query = QueryString::default();
-    let call = part_call(call, part, &inner, &query);
+    let call = part_call(call, &inner, &query);
     let (path, operation) = match &inner.operation {
-        Operation::InsertEntity(table) => return insertion(&call, table),
+        Operation::InsertEntity(table) => return insertion(&call, table, inner.content_id.clone()),
         Operation::PutEntity(path) => (path, put_entity::operation(&call, path, entity::condition(&call)?)?),
         Operation::MergeEntity(path) => {
             (path, merge_entity::operation(&call, path, entity::condition(&call)?)?)
@@ -288,25 +295,30 @@ fn step(call: &Call<'_>, part: &PartRequest) -> Result<Step, TableFault> {
     let units_max = call.style().limits().key_units_max;
     crate::wire::entity::check_key(PARTITION_KEY, &path.partition_key, units_max)?;
     crate::wire::entity::check_key(crate::edm::ROW_KEY, &path.row_key, units_max)?;
-    Ok(Step {
+    let step = Step {
         table: path.table.clone(),
         partition_key: path.partition_key.clone(),
         row_key: path.row_key.clone(),
+        content_id: inner.content_id.clone(),
         inserts: None,
-        operation,
-    })
+    };
+    Ok((step, operation))
 }
 
-fn insertion(call: &Call<'_>, table: &str) -> Result<Step, TableFault> {
+fn insertion(
+    call: &Call<'_>,
+    table: &str,
+    content_id: Option<String>,
+) -> Result<(Step, DocumentOperation), TableFault> {
     let entity = read_entity(&call.body, EntityKeys::InBody, call.style().limits())?;
-    let item = Item::new(entity.document)?;
-    Ok(Step {
+    let step = Step {
         table: table.to_owned(),
         partition_key: entity.partition_key,
         row_key: entity.row_key,
-        inserts: Some(call.prefers_content()?),
-        operation: DocumentOperation::Write(Mutation::Create { item }),
-    })
+        content_id,
+        inserts: Some(InsertAnswer::of(call)?),
+    };
+    Ok((step, DocumentOperation::Write(Mutation::Create { item: Item::new(entity.document)? })))
 }
 
 /// Refuses a step of another table or partition than the first one.

@@ -8,7 +8,7 @@ use crate::edm::{
 };
 use crate::faults::TableFault;
 use crate::route::EntityPath;
-use crate::wire::entity::{EntityRow, Select, check_key, write_entity};
+use crate::wire::entity::{EntityFrame, EntityRow, check_key, write_entity};
 use crate::wire::etag;
 use crate::wire::reply::Reply;
 use engine::{Action, Container, DocumentAddress, DocumentReceipt, Keyed};
@@ -119,17 +119,9 @@ pub(super) fn written(receipt: &DocumentReceipt) -> Reply {
 }
 
 /// The JSON text of one entity.
-pub(super) fn entity_body(
-    call: &Call<'_>,
-    table: &Container,
-    stored: &StoredDocument,
-    etag: &str,
-    select: &Select,
-) -> Result<Vec<u8>, TableFault> {
-    let (level, base) = (call.level()?, call.base());
-    let frame = call.frame(level, &base, table, select);
+pub(super) fn entity_body(frame: &EntityFrame<'_>, stored: &StoredDocument, etag: &str) -> Vec<u8> {
     let row = EntityRow { document: stored.document.root(), timestamp: stored.time, etag };
     let mut body = Vec::with_capacity(stored.document.bytes().len() * 5 / 4 + FRAME_BYTES_USUAL);
-    write_entity(&frame, &row, &mut body);
-    Ok(body)
+    write_entity(frame, &row, &mut body);
+    body
 }

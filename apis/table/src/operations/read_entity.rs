@@ -28,7 +28,8 @@ pub(super) async fn perform(call: &Call<'_>, path: &EntityPath) -> Result<Reply,
         return Err(MissingFault::Resource.into());
     }
     let etag = etag::etag(stored.time);
-    let body = entity_body(call, &table, stored, &etag, &select)?;
+    let base = call.base();
+    let body = entity_body(&call.frame(level, &base, &table, &select), stored, &etag);
     let mut reply = Reply::with_body(StatusCode::OK, receipt.charge, accept::content_type(level), body);
     reply.text(&ETAG, etag);
     Ok(reply)

@@ -96,6 +96,18 @@ async fn a_refused_operation_refuses_all_and_has_its_index() {
     }
 }
 
+/// What an insert shall answer is read before it is written.
+#[tokio::test]
+async fn an_answer_that_cannot_be_given_refuses_the_whole_changeset() {
+    let client = Client::with_table().await;
+    let atom =
+        insert("p", "second").replace("application/json;odata=minimalmetadata", "application/atom+xml");
+    let answer = client.send(batch(&[insert("p", "first"), atom])).await.expect(202);
+    assert_eq!(statuses(&answer), ["415"], "{answer:?}");
+    assert!(answer.text().contains(r#""value":"1:"#), "{answer:?}");
+    assert_eq!(count(&client).await, 0);
+}
+
 #[tokio::test]
 async fn a_batch_has_at_most_a_hundred_operations() {
     let client = Client::with_table().await;
