@@ -14,6 +14,7 @@ mod engine;
 mod folder;
 mod format;
 mod frames;
+mod ingest;
 mod inspect;
 mod inventory;
 mod journal;
@@ -48,6 +49,7 @@ pub use repair::{JournalCut, Repair, repair};
 use engine::StorageEngine;
 use folder::Folder;
 use format::JournalEntry;
+use ingest::ingest_now;
 use synced::Synced;
 
 /// Default size of the block cache, in bytes.
@@ -247,25 +249,6 @@ impl Embedded {
         self.opened.store(Arc::new(Opened::new(Arc::new(engine))));
         Ok(())
     }
-}
-
-/// Writes rows directly into tables.
-fn ingest_now(
-    engine: &StorageEngine,
-    writing: &Mutex<()>,
-    space: Space,
-    rows: Vec<(Bytes, Bytes)>,
-) -> Result<(), Cause> {
-    let keyspace = engine.keyspace_to_write(space)?;
-    let mut ingestion = keyspace.start_ingestion().map_err(Cause::new)?;
-    for (key, value) in rows {
-        ingestion.write(key, value).map_err(Cause::new)?;
-    }
-    // Finishing flushes the space's memtable. If a part of a batch is in a table and the rest only in an unsynced
-    // journal, a power failure would tear the batch. So the journal is synced first, and nobody may write in between.
-    let _writing = writing.lock().unwrap_or_else(PoisonError::into_inner);
-    engine.sync()?;
-    ingestion.finish().map_err(Cause::new)
 }
 
 impl Drop for Embedded {

@@ -5,6 +5,7 @@
 mod bounds;
 mod changes;
 mod drafts;
+mod gathering;
 mod history;
 mod index;
 mod locks;
