@@ -1,6 +1,6 @@
 //! Partitions at work: what a split, the change feed and a container of many partitions cost.
 
-use crate::cases::{READERS, WRITERS, fill, measure_alternately, measure_once, rate};
+use crate::cases::{READERS, WRITERS, fill, measure, measure_alternately, measure_once, rate};
 use crate::client::{Answer, Client};
 use crate::load::{self, Figures, Target, Work};
 use crate::process::Server;
@@ -23,8 +23,6 @@ const PAGE: usize = 1000;
 const SEPARATION_MAX: Duration = Duration::from_secs(600);
 /// Time between two looks at the partitions.
 const LOOK: Duration = Duration::from_millis(200);
-/// Turns of creates before the split with which those during the split are compared: about as many.
-const NORMAL_TURNS: usize = 8;
 /// Normal load before the split, so that the figures of a turn with a split contain both.
 const BEFORE_SPLIT: Duration = Duration::from_secs(1);
 
@@ -71,75 +69,34 @@ async fn split(options: &Options) -> Result<Vec<Row>> {
     process.at_rest().await?;
     let target = Target { address: server.address, secure: false, connections: WRITERS };
     let create = |turn: usize| Work::Create { container: "busy".to_owned(), first: CREATED_FIRST * turn };
-    let mut normal = Vec::new();
-    for turn in 0..NORMAL_TURNS {
-        normal.push(measure_once(options, process, target, &create(1 + turn)).await?);
-    }
+    let normal = measure(options, process, target, |repeat| create(1 + repeat)).await?;
     let control = Control { address: server.address, container: "busy" };
-    let first_turn = create(1 + NORMAL_TURNS);
+    let first_turn = create(1 + options.repeats);
     let (during, pause) =
         tokio::join!(measure_once(options, process, target, &first_turn), control.split_later());
     let (mut turns, pause) = (vec![during?], pause?);
     while control.is_separating().await? {
-        let work = create(1 + NORMAL_TURNS + turns.len());
+        let work = create(1 + options.repeats + turns.len());
         turns.push(measure_once(options, process, target, &work).await?);
     }
     rows.push(pause_row("pause of writes, under load, over 50 ms", pause));
-    for (when, turns) in [("before", &normal), ("during", &turns)] {
-        for turn in turns {
-            println!("creates {when} a split: {:.0}/s, p99 {:.0} µs", turn.rate, turn.p99_us);
-        }
+    let slowest = turns.iter().map(|turn| turn.rate).fold(f64::INFINITY, f64::min);
+    let longest = turns.iter().map(|turn| turn.p99_us).fold(0.0, f64::max);
+    let mut rates: Vec<f64> = turns.iter().map(|turn| turn.rate).collect();
+    rates.sort_by(f64::total_cmp);
+    let figures = format!(
+        "slowest of {} turns {slowest:.0}/s, median {:.0}/s, of {}",
+        rates.len(),
+        rates[rates.len() / 2],
+        rate(&normal)
+    );
+    for turn in &turns {
+        println!("creates during a split: {:.0}/s, p99 {:.0} µs", turn.rate, turn.p99_us);
     }
-    rows.extend(foreground_rows(&Turns::of(&normal), &Turns::of(&turns)));
+    rows.push(row("split", "creates during a split", figures, slowest / normal.rate, Goal::AtLeast(0.8)));
+    let figures = format!("{longest:.0} of {:.0} µs", normal.p99_us);
+    rows.push(row("split", "their p99", figures, longest / normal.p99_us, Goal::AtMost(3.0)));
     Ok(rows)
-}
-
-/// Several measurements of the same work in sequence. Now and then the store flushes its memtables and merges tables,
-/// with and without a split: the slowest of many turns can be compared with the slowest of many only.
-struct Turns {
-    mean_rate: f64,
-    slowest_rate: f64,
-    median_p99_us: f64,
-    longest_p99_us: f64,
-}
-
-impl Turns {
-    fn of(turns: &[Figures]) -> Turns {
-        let mut p99s: Vec<f64> = turns.iter().map(|turn| turn.p99_us).collect();
-        p99s.sort_by(f64::total_cmp);
-        Turns {
-            mean_rate: turns.iter().map(|turn| turn.rate).sum::<f64>() / turns.len() as f64,
-            slowest_rate: turns.iter().map(|turn| turn.rate).fold(f64::INFINITY, f64::min),
-            median_p99_us: p99s.get(p99s.len() / 2).copied().unwrap_or_default(),
-            longest_p99_us: p99s.last().copied().unwrap_or_default(),
-        }
-    }
-}
-
-/// Compares creates during a split with those before it.
-fn foreground_rows(normal: &Turns, during: &Turns) -> [Row; 4] {
-    let compare = |what, during: f64, normal: f64, goal, unit| {
-        row("split", what, format!("{during:.0} of {normal:.0} {unit}"), during / normal, goal)
-    };
-    let (at_least, at_most) = (Goal::AtLeast(0.8), Goal::AtMost(3.0));
-    [
-        compare("creates during a split, mean of turns", during.mean_rate, normal.mean_rate, at_least, "/s"),
-        compare(
-            "slowest turn, over the slowest before",
-            during.slowest_rate,
-            normal.slowest_rate,
-            at_least,
-            "/s",
-        ),
-        compare("p99, median of turns", during.median_p99_us, normal.median_p99_us, at_most, "µs"),
-        compare(
-            "longest p99, over the longest before",
-            during.longest_p99_us,
-            normal.longest_p99_us,
-            at_most,
-            "µs",
-        ),
-    ]
 }
 
 fn pause_row(what: &str, pause: Duration) -> Row {
