@@ -37,7 +37,6 @@ impl Gathered {
 impl Writer {
     /// Evaluates the transaction and the waiting ones after it, and submits the batch.
     pub(super) async fn gather(&mut self, execution: Execution, queue: &mut mpsc::Receiver<Command>) {
-        self.await_company().await;
         if let Err(fault) = self.ensure_view().await {
             if self.has_ended {
                 // Returned unexecuted, for the current owner of the partition.
@@ -47,6 +46,7 @@ impl Writer {
             execution.refuse(fault);
             return;
         }
+        self.await_company().await;
         self.check_policy();
         self.track_writes();
         let now = self.clock.now_ticks();

@@ -5,7 +5,6 @@
 mod bounds;
 mod changes;
 mod drafts;
-mod gathering;
 mod history;
 mod index;
 mod locks;
