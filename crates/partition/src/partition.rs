@@ -530,13 +530,11 @@ impl PhysicalPartition {
     /// Prepares a split at `cut`, while the partition serves requests.
     pub async fn prepare_split(&self, cut: EffectiveKey) -> Result<PreparedSplit, Fault> {
         loop {
-            // The writer commits nothing while it counts, so it rests between two steps.
-            let step = self.environment.index.steps().slow_step().await;
-            let counted = cut.clone();
-            if !self.send(|reply| Command::Tally { cut: counted, reply }).await?? {
+            let _step = self.environment.index.steps().step().await;
+            let cut = cut.clone();
+            if !self.send(|reply| Command::Tally { cut, reply }).await?? {
                 break;
             }
-            step.end().await;
         }
         self.send(|reply| Command::Flush { reply }).await?;
         let view = self.view().await?;
