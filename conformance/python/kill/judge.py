@@ -72,17 +72,23 @@ class Judge:
         return candidates
 
     def _shared_candidates(self, operations):
-        """The same for keys that many write: the acknowledged write with the highest LSN, or any unknown one."""
+        """The same for keys that many write: an acknowledged write with the highest LSN, or any unknown one.
+
+        Transactions that were committed together are answered with one LSN, that of the last of them. So several
+        writes of a key may have the highest; what another of them replaced under its ETag is not the last.
+        """
         by_key = defaultdict(list)
         for operation in operations:
             (key, body), = operation.changes
             by_key[key].append((operation, body))
         candidates = {}
         for key, attempts in by_key.items():
-            done = [(operation.lsn, operation, body) for operation, body in attempts if operation.outcome == DONE]
+            done = [(operation, body) for operation, body in attempts if operation.outcome == DONE]
             if done:
-                _, last, body = max(done, key=lambda entry: entry[0])
-                candidates[key] = [(body, last.etags.get(key[2]))]
+                lsn = max(operation.lsn for operation, _ in done)
+                last = [(body, operation.etags.get(key[2])) for operation, body in done if operation.lsn == lsn]
+                replaced = {operation.if_match for operation, _ in done if operation.if_match}
+                candidates[key] = [(body, etag) for body, etag in last if etag not in replaced]
             else:
                 candidates[key] = [self._before(key)]
             candidates[key] += [(body, None) for operation, body in attempts if operation.outcome == UNKNOWN]

@@ -69,6 +69,9 @@ RIGHT = {
     "shared writes in two journals": (
         [[write("3", "s", 3, shared=True, if_match="x")], [write("4", "s", 4, shared=True, if_match="e3")]],
         {key("s"): item(body("s", "4"), "e4")}),
+    "shared writes that were committed together": (
+        [[write("3", "s", 4, shared=True, etags={"s": "e3"})], [write("4", "s", 4, shared=True)]],
+        {key("s"): item(body("s", "4"), "e4")}),
     "an unknown shared write on top": (
         [[write("3", "s", 3, shared=True)], [write("4", "s", 0, outcome=UNKNOWN, shared=True, if_match="e3")]],
         {key("s"): item(body("s", "4"), "e7")}),
@@ -106,6 +109,9 @@ WRONG = {
         {key("s"): item(body("s", "4"), "e4")}, {"update lost"}),
     "a shared write that is lost": (
         [[write("3", "s", 3, shared=True, if_match="x")], [write("4", "s", 4, shared=True, if_match="e3")]],
+        {key("s"): item(body("s", "3"), "e3")}, {"lost"}),
+    "a shared write that is lost, committed with the one it replaced": (
+        [[write("3", "s", 4, shared=True, etags={"s": "e3"})], [write("4", "s", 4, shared=True, if_match="e3")]],
         {key("s"): item(body("s", "3"), "e3")}, {"lost"}),
 }
 
