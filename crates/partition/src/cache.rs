@@ -5,6 +5,8 @@
 //! its view. The record it reads is cached only if nothing was written in that slot since: the record is then the same
 //! in every later view. Knows nothing of the contents of records.
 //!
+//! A record that is found in the cache keeps the JSON text of its document too, while there is plenty of room.
+//!
 //! Keys with the same hash bits share a slot, so slots need no memory per key. A reader whose slot is closed because
 //! of another key reads from the store and caches nothing, which is always correct.
 
@@ -80,7 +82,26 @@ struct ByBytes;
 
 impl Weighter<Bytes, Record> for ByBytes {
     fn weight(&self, key: &Bytes, record: &Record) -> u64 {
-        (key.len() + record.document.bytes().len()) as u64 + ENTRY_BYTES
+        (key.len() + record.document.bytes_with_text_max()) as u64 + ENTRY_BYTES
+    }
+}
+
+impl Shard {
+    /// The cached record under `key`, unless `is_wanted` refuses it.
+    ///
+    /// Its text is kept from now on while the shard is at most half full: texts must not displace records, since
+    /// reading a record from the store takes many times longer than writing its text.
+    fn find(&mut self, key: &[u8], is_wanted: impl FnOnce(&Record) -> bool) -> Option<Record> {
+        let record = self.records.get(key)?;
+        if !is_wanted(record) {
+            return None;
+        }
+        if record.document.keeps_text() || self.records.weight() > self.records.capacity() / 2 {
+            return Some(record.clone());
+        }
+        let mut record = self.records.peek_mut(key)?;
+        record.document.keep_text();
+        Some(record.clone())
     }
 }
 
@@ -123,10 +144,10 @@ impl RecordCache {
     /// Looks up the record under `key`.
     pub(crate) fn probe(&self, key: &[u8]) -> CacheProbe {
         let (shard_index, slot_index) = self.slot_of(key);
-        let shard = self.shard(shard_index);
-        if let Some(record) = shard.records.get(key) {
+        let mut shard = self.shard(shard_index);
+        if let Some(record) = shard.find(key, |_| true) {
             self.hits.inc();
-            return CacheProbe::Hit(record.clone());
+            return CacheProbe::Hit(record);
         }
         self.misses.inc();
         let CacheSlot { pending, writes } = shard.slots[slot_index];
@@ -141,7 +162,7 @@ impl RecordCache {
     /// view.
     pub(crate) fn current(&self, key: &[u8], lsn: Lsn) -> Option<Record> {
         let (shard, _) = self.slot_of(key);
-        let found = self.shard(shard).records.get(key).filter(|record| record.lsn <= lsn).cloned();
+        let found = self.shard(shard).find(key, |record| record.lsn <= lsn);
         let counter = if found.is_some() { &self.hits } else { &self.misses };
         counter.inc();
         found
@@ -303,6 +324,27 @@ mod tests {
         assert_eq!(cached_lsn(&cache, b"k"), None);
         cache.published(Bytes::from_static(b"k"), record(2));
         assert_eq!(cached_lsn(&cache, b"k"), Some(2));
+    }
+
+    #[test]
+    fn records_that_are_found_keep_their_texts_until_the_cache_is_half_full() {
+        let cache = RecordCache::new(1 << 20, 7);
+        let mut with_text = 0;
+        for number in 0..10_000_u32 {
+            let key = Bytes::copy_from_slice(&number.to_be_bytes());
+            let ticket = ticket(&cache, &key).unwrap();
+            cache.keep(ticket, key.clone(), &record(1));
+            if let CacheProbe::Hit(record) = cache.probe(&key) {
+                with_text += u32::from(record.document.keeps_text());
+            }
+            if number == 10 {
+                assert_eq!(with_text, 11);
+            }
+        }
+        let kept = (0..SHARDS).map(|index| cache.shard(index).records.len()).sum::<usize>();
+        assert!((11..5_000).contains(&with_text) && kept > 3_000, "{with_text} of {kept}");
+        let weight: u64 = (0..SHARDS).map(|index| cache.shard(index).records.weight()).sum();
+        assert!(weight <= 1 << 20, "{weight}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Knows nothing of ids, system properties or where a document is stored. `format` describes the bytes.
 
 use std::fmt;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use thiserror::Error;
@@ -12,6 +13,7 @@ use crate::decoded::decode_bytes;
 use crate::encode::{ContainerKind, EncodeError, ValueEncoder};
 use crate::format::ContainerFrame;
 use crate::json::{read, write};
+use crate::kept_text::KeptText;
 use crate::{Decoded, JSON_DEPTH_MAX, JsonError, Kind, PropertyPath, Value, ValueRef};
 
 /// Stored bytes that no encoder wrote.
@@ -48,12 +50,25 @@ impl From<EncodeError> for DocumentError {
 /// An encoded object. Cloning shares the bytes.
 ///
 /// Equality is bytewise: same members in the same order with the same kinds.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Document {
     bytes: Bytes,
+    text: Option<Arc<KeptText>>,
 }
 
+impl PartialEq for Document {
+    fn eq(&self, other: &Document) -> bool {
+        self.bytes == other.bytes
+    }
+}
+
+impl Eq for Document {}
+
 impl Document {
+    fn of_encoded(bytes: Vec<u8>) -> Document {
+        Document { bytes: Bytes::from(bytes), text: None }
+    }
+
     /// Reads the JSON text of an object.
     pub fn from_json(text: &[u8]) -> Result<Document, JsonError> {
         Document::from_json_without(text, &[])
@@ -61,17 +76,17 @@ impl Document {
 
     /// As [`from_json`](Self::from_json), without the root members named in `skip`.
     pub fn from_json_without(text: &[u8], skip: &[&str]) -> Result<Document, JsonError> {
-        Ok(Document { bytes: Bytes::from(read::encode_object(text, skip)?) })
+        Ok(Document::of_encoded(read::encode_object(text, skip)?))
     }
 
     /// As [`from_json`](Self::from_json), but refuses text in which an object has a name twice.
     pub fn from_json_distinct(text: &[u8]) -> Result<Document, JsonError> {
-        Ok(Document { bytes: Bytes::from(read::encode_object_distinct(text)?) })
+        Ok(Document::of_encoded(read::encode_object_distinct(text)?))
     }
 
     /// Reads an object in binary JSON, without the root members named in `skip`.
     pub fn from_binary_json_without(buffer: &[u8], skip: &[&str]) -> Result<Document, JsonError> {
-        Ok(Document { bytes: Bytes::from(binary_json::read::encode_object(buffer, skip)?) })
+        Ok(Document::of_encoded(binary_json::read::encode_object(buffer, skip)?))
     }
 
     /// Encodes a tree. A repeated name in an object keeps its first position and its last value.
@@ -86,7 +101,7 @@ impl Document {
         }
         let mut encoder = ValueEncoder::with_capacity(value.encoded_bytes().map_or(256, <[u8]>::len));
         encoder.value(value, JSON_DEPTH_MAX)?;
-        Ok(Document { bytes: Bytes::from(encoder.into_bytes()) })
+        Ok(Document::of_encoded(encoder.into_bytes()))
     }
 
     /// Restores a document from its [`bytes`](Self::bytes).
@@ -96,7 +111,7 @@ impl Document {
     /// [`validate`](Self::validate).
     pub fn from_stored(bytes: Bytes) -> Result<Document, Damaged> {
         match ContainerFrame::object(&bytes) {
-            Some(frame) if frame.is_filled() => Ok(Document { bytes }),
+            Some(frame) if frame.is_filled() => Ok(Document { bytes, text: None }),
             Some(_) | None => Err(Damaged),
         }
     }
@@ -108,7 +123,7 @@ impl Document {
 
     /// The same document with its own copy of the bytes, not a slice of a larger buffer.
     pub fn detached(&self) -> Document {
-        Document { bytes: Bytes::copy_from_slice(&self.bytes) }
+        Document { bytes: Bytes::copy_from_slice(&self.bytes), text: None }
     }
 
     /// The encoded bytes.
@@ -173,7 +188,31 @@ impl Document {
     /// assert_eq!(text, br#"{"id":"1","_ts":1}"#);
     /// ```
     pub fn write_json_open(&self, out: &mut Vec<u8>) -> bool {
-        write::write_open(self.root().members(), out)
+        match &self.text {
+            None => write::write_open(self.root().members(), out),
+            Some(text) => text.write_open(self, out),
+        }
+    }
+
+    /// Lets this document and its later clones keep the text of [`write_json_open`](Self::write_json_open) once it is
+    /// written: copying it takes a fraction of the time of writing it. For documents that are likely to be read again.
+    pub fn keep_text(&mut self) {
+        self.text.get_or_insert_default();
+    }
+
+    /// Whether the text is kept once it is written.
+    pub fn keeps_text(&self) -> bool {
+        self.text.is_some()
+    }
+
+    /// Largest number of bytes of the document with its text, whether that is written already or not.
+    pub fn bytes_with_text_max(&self) -> usize {
+        self.bytes.len() + self.text.as_ref().map_or(0, |_| self.text_bytes_max())
+    }
+
+    /// Largest text that is kept. Nearly all are shorter: the structure takes about as many bytes in both forms.
+    pub(crate) fn text_bytes_max(&self) -> usize {
+        self.bytes.len() + self.bytes.len() / 2
     }
 }
 
@@ -230,7 +269,7 @@ impl DocumentBuilder {
             return Err(error);
         }
         self.encoder.end().map_err(EncodeError::from)?;
-        Ok(Document { bytes: Bytes::from(self.encoder.into_bytes()) })
+        Ok(Document::of_encoded(self.encoder.into_bytes()))
     }
 }
 
@@ -300,6 +339,38 @@ mod tests {
         {
             check(text, text);
         }
+    }
+
+    #[test]
+    fn a_kept_text_is_that_of_the_document() {
+        // The last one has a text of six times its bytes, which is too long to be kept.
+        let escaped = format!(r#"{{"a":"{}"}}"#, "\\u0001".repeat(100));
+        for text in ["{}", r#"{"a":1,"b":[{"c":"d"}]}"#, escaped.as_str()] {
+            let plain = document(text);
+            let mut keeping = plain.clone();
+            keeping.keep_text();
+            assert_eq!(keeping, plain);
+            for reader in [keeping.clone(), keeping.clone(), keeping, plain] {
+                let mut written = b"before".to_vec();
+                assert_eq!(reader.write_json_open(&mut written), text != "{}");
+                written.push(b'}');
+                assert_eq!(String::from_utf8(written).unwrap(), format!("before{text}"));
+            }
+        }
+    }
+
+    #[test]
+    fn the_bytes_of_a_kept_text_are_counted_before_it_is_written() {
+        let mut document = document(&format!(r#"{{"a":"{}"}}"#, "x".repeat(100)));
+        let plain_bytes = document.bytes_with_text_max();
+        assert_eq!(plain_bytes, document.bytes().len());
+        document.keep_text();
+        let bytes = document.bytes_with_text_max();
+        let mut text = Vec::new();
+        document.write_json_open(&mut text);
+        assert!(bytes >= plain_bytes + text.len(), "{bytes}");
+        assert_eq!(document.bytes_with_text_max(), bytes);
+        assert!(!document.detached().keeps_text());
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod document;
 mod encode;
 mod format;
 mod json;
+mod kept_text;
 mod keycode;
 mod numbercode;
 mod order;
