@@ -274,6 +274,7 @@ fn sentence(code: Code) -> &'static str {
         | Code::OperationTimedOut
         | Code::PartitionFull
         | Code::RequestBodyTooLarge
+        | Code::ResourceTypeMismatch
         | Code::UnsupportedHttpVerb => "",
     }
 }
