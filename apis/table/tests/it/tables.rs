@@ -1,9 +1,11 @@
 //! Tables: create, list, read, delete, stored access policies.
 
+use crate::batches::{batch, part};
 use crate::client::{Call, Client, code};
 use engine::{Account, ListRequest};
 use model::policy::IndexingPolicy;
 use serde_json::json;
+use std::sync::Arc;
 
 fn create(name: &str) -> Call {
     Call::new("POST", "Tables").json(&json!({ "TableName": name }).to_string())
@@ -211,4 +213,48 @@ async fn a_table_may_have_the_name_of_the_account_in_the_host() {
     }
     let properties = in_host(Call::get("cosmos?restype=service&comp=properties"));
     client.send(properties).await.expect(200);
+}
+
+/// Requests on a table that is deleted meanwhile succeed, or find no table.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_table_may_be_deleted_under_load() {
+    let client = Arc::new(Client::empty().await);
+    for round in 0..20 {
+        client.send(create("people")).await.expect(201);
+        let load = (0..8).map(|task| {
+            let client = Arc::clone(&client);
+            tokio::spawn(async move { until_deleted(&client, task).await })
+        });
+        let load: Vec<_> = load.collect();
+        let rows =
+            async { client.send(Call::get("people()")).await.json()["value"].as_array().unwrap().len() };
+        assert!(rows.await < 1000, "round {round}");
+        client.send(Call::new("DELETE", "Tables('people')")).await.expect(204);
+        for ended in load {
+            ended.await.unwrap();
+        }
+    }
+}
+
+/// Sends requests of all kinds until one finds no table.
+async fn until_deleted(client: &Client, task: usize) {
+    for count in 0..10_000 {
+        let row = format!("{task}-{count}");
+        let entity = json!({ "PartitionKey": "p", "RowKey": row }).to_string();
+        let answer = match (task + count) % 4 {
+            0 => client.send(Call::new("POST", "people").json(&entity)).await,
+            1 => client.send(Call::get("people(PartitionKey='p',RowKey='0-0')")).await,
+            2 => client.send(Call::get("people()?$filter=RowKey%20ge%20'1'")).await,
+            _ => client.send(batch(&[part("POST", "people", "", &entity)])).await,
+        };
+        let text = answer.text();
+        match answer.status.as_u16() {
+            404 if answer.refusal().1 == "TableNotFound" => return,
+            202 if text.contains("TableNotFound") => return,
+            202 => assert!(text.contains("201 Created"), "{answer:?}"),
+            404 => assert_eq!(answer.refusal().1, "ResourceNotFound"),
+            status => assert!([200, 201].contains(&status), "{answer:?}"),
+        }
+    }
+    panic!("the table is still there");
 }
