@@ -101,7 +101,8 @@ impl TableApi {
         response
     }
 
-    /// Finds the account of a request: by its path, its credential or its host, or else the first.
+    /// Finds the account of a request: by its path, its credential or its host, or else the first. A credential of
+    /// an account that does not exist is refused in the style of the account that was found.
     fn place<'a>(&'a self, parts: &'a Parts, headers: &RequestHeaders) -> Located<'a> {
         let accounts = &self.options.accounts;
         let known: Vec<&str> = accounts.iter().map(|account| account.name.as_str()).collect();
@@ -117,10 +118,7 @@ impl TableApi {
             .or_else(|| label.and_then(by_name))
             .unwrap_or(0);
         let account = accounts.get(index);
-        // A credential of an unknown account is refused as Storage does.
-        let is_known =
-            in_path.is_some() || auth::named_account(headers).is_none_or(|name| by_name(name).is_some());
-        let style = account.filter(|_| is_known).map_or(AccountStyle::Storage, |account| account.style);
+        let style = account.map_or(AccountStyle::Storage, |account| account.style);
         Located { account, style, path, is_in_path: in_path.is_some() }
     }
 

@@ -326,6 +326,10 @@ impl Engine {
         if self.slots.open_count() > self.options.partitions.open_max {
             self.jobs.wake();
         }
+        if opened.is_err() {
+            // A partition without an owner was split, or its container was dropped: the catalog will say which.
+            Box::pin(self.catalog.await_change(&self.store)).await?;
+        }
         // Dropped meanwhile: the writer ends soon.
         if container.map.is_retired() {
             return Err(MissingFault::Owner.into());

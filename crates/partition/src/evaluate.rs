@@ -102,7 +102,7 @@ async fn step(
         }
         DocumentOperation::Write(Mutation::Patch { target, operations, condition, filter }) => {
             let (key, old) = existing(staging, target).await?;
-            condition.check(old.etag(), old.time)?;
+            require(condition, &old)?;
             filter::check(filter.as_ref(), &old, staging.context.ambient)?;
             let item = patched(staging, partition_key, &old, operations)?;
             replaced(staging, key, &old, &item).await
@@ -135,7 +135,7 @@ async fn upsert(
     let key = staging.record_key(item.id().into())?;
     match staging.find(&key).await? {
         RecordState::Live(old) => {
-            condition.check(old.etag(), old.time)?;
+            require(condition, &old)?;
             replaced(staging, key, &old, item).await
         }
         RecordState::Expired(_) | RecordState::Absent if *condition == Condition::IfExists => {
@@ -156,7 +156,7 @@ async fn merge(
     let key = staging.record_key(item.id().into())?;
     let expired = match staging.find(&key).await? {
         RecordState::Live(old) => {
-            condition.check(old.etag(), old.time)?;
+            require(condition, &old)?;
             let members: Vec<_> = item.document().root().members().collect();
             // Merging the members of two documents does not nest them deeper than either.
             let merged =
@@ -186,7 +186,7 @@ async fn replace(
     rename: Rename,
 ) -> Result<(Outcome, Work), Fault> {
     let (key, old) = existing(staging, target).await?;
-    condition.check(old.etag(), old.time)?;
+    require(condition, &old)?;
     let to = staging.record_key(item.id().into())?;
     if to == key {
         return replaced(staging, key, &old, item).await;
@@ -275,7 +275,7 @@ async fn delete(
     condition: &Condition,
 ) -> Result<(Outcome, Work), Fault> {
     let (key, old) = existing(staging, target).await?;
-    condition.check(old.etag(), old.time)?;
+    require(condition, &old)?;
     staging.remove(&key, &old, LogKind::Delete { key: key.clone() })?;
     let work = Work::Delete { bytes: old.document.bytes().len(), terms: terms(staging, &old) };
     Ok((Outcome::Deleted, work))
@@ -340,6 +340,11 @@ async fn read(
     Ok((outcome, work))
 }
 
+/// Refuses a version that violates a condition.
+fn require(condition: &Condition, record: &Record) -> Result<(), PreconditionFault> {
+    condition.check(record.etag(), record.time, Some(record.document.root()))
+}
+
 /// The outcome of reading `record` under `condition`.
 pub(crate) fn read_outcome(record: Record, condition: &Condition) -> Result<Outcome, Fault> {
     match condition {
@@ -351,8 +356,9 @@ pub(crate) fn read_outcome(record: Record, condition: &Condition) -> Result<Outc
         | Condition::IfMatch(_)
         | Condition::IfExists
         | Condition::IfNoneMatch(_)
-        | Condition::IfWrittenAt(_) => {
-            condition.check(record.etag(), record.time)?;
+        | Condition::IfWrittenAt(_)
+        | Condition::IfText { .. } => {
+            require(condition, &record)?;
             Ok(Outcome::Read(record.into_stored()))
         }
     }

@@ -3,7 +3,7 @@
 use crate::Outcome;
 use crate::{Filter, Item};
 use model::{DocumentNumber, EffectiveKey, Etag, LimitFault, PartitionKey, PreconditionFault, Ticks};
-use value::{Document, PatchOperation};
+use value::{Document, PatchOperation, ValueRef};
 
 /// A complete partition key with its hash: identifies one logical partition.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,11 +41,26 @@ pub enum Condition {
     IfAbsent,
     /// The stored version was written at this time. Times identify the versions of a document as ETags do.
     IfWrittenAt(Ticks),
+    /// The stored version has this text in a member of its root, and satisfies another condition. For APIs that identify
+    /// a document by more than its id, or by a value from which the id is derived.
+    IfText {
+        /// The name of the member.
+        member: &'static str,
+        /// Its value.
+        text: String,
+        /// The other condition.
+        and: Box<Condition>,
+    },
 }
 
 impl Condition {
-    /// Refuses a stored version that violates the condition.
-    pub fn check(&self, current: Etag, time: Ticks) -> Result<(), PreconditionFault> {
+    /// Refuses a stored version that violates the condition. Resources of the catalog have no `document`.
+    pub fn check(
+        &self,
+        current: Etag,
+        time: Ticks,
+        document: Option<ValueRef<'_>>,
+    ) -> Result<(), PreconditionFault> {
         let matches = |text: &str| text == current.to_string();
         match self {
             Condition::None | Condition::IfExists => Ok(()),
@@ -56,6 +71,13 @@ impl Condition {
                 Err(PreconditionFault::EtagMismatch { current })
             }
             Condition::IfAbsent => Err(PreconditionFault::Exists),
+            Condition::IfText { member, text, and } => {
+                let found = document.and_then(|document| document.member(member)?.as_str());
+                if found != Some(text) {
+                    return Err(PreconditionFault::OtherText { member });
+                }
+                and.check(current, time, document)
+            }
         }
     }
 }

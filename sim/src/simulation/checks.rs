@@ -298,7 +298,7 @@ impl Simulation<'_> {
             Fault::Internal(_) if self.world.is_spoiled(fault) => return Ok(None),
             Fault::Query(_)
             | Fault::Conflict(ConflictFault::Permission { .. })
-            | Fault::Precondition(PreconditionFault::Filter)
+            | Fault::Precondition(PreconditionFault::Filter | PreconditionFault::OtherText { .. })
             | Fault::Missing(_)
             | Fault::Request(_)
             | Fault::Storage(_)

@@ -107,7 +107,8 @@ fn core(fault: &Fault) -> String {
             PreconditionFault::EtagMismatch { .. }
             | PreconditionFault::Exists
             | PreconditionFault::Absent
-            | PreconditionFault::Filter,
+            | PreconditionFault::Filter
+            | PreconditionFault::OtherText { .. },
         ) => "One of the specified pre-condition is not met.".to_owned(),
         Fault::Limit(fault) => limit(fault),
         Fault::Query(_) | Fault::Storage(_) => fault.to_string(),

@@ -96,7 +96,8 @@ fn core(fault: &Fault) -> (StatusCode, u32) {
             PreconditionFault::EtagMismatch { .. }
             | PreconditionFault::Exists
             | PreconditionFault::Absent
-            | PreconditionFault::Filter,
+            | PreconditionFault::Filter
+            | PreconditionFault::OtherText { .. },
         ) => (StatusCode::PRECONDITION_FAILED, 0),
         Fault::Query(
             QueryFault::Evaluation(_)

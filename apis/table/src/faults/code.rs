@@ -41,6 +41,7 @@ pub(crate) enum Code {
     PropertyValueTooLarge,
     RequestBodyTooLarge,
     ResourceNotFound,
+    ResourceTypeMismatch,
     ServerBusy,
     TableAlreadyExists,
     TableNotFound,
@@ -88,6 +89,7 @@ impl Code {
             Code::PropertyValueTooLarge => "PropertyValueTooLarge",
             Code::RequestBodyTooLarge => "RequestBodyTooLarge",
             Code::ResourceNotFound => "ResourceNotFound",
+            Code::ResourceTypeMismatch => "ResourceTypeMismatch",
             Code::ServerBusy => "ServerBusy",
             Code::TableAlreadyExists => "TableAlreadyExists",
             Code::TableNotFound => "TableNotFound",
@@ -112,7 +114,9 @@ impl Code {
             | Code::AuthorizationSourceIpMismatch
             | Code::CorsPreflightFailure
             | Code::PartitionFull => StatusCode::FORBIDDEN,
-            Code::EntityAlreadyExists | Code::TableAlreadyExists => StatusCode::CONFLICT,
+            Code::EntityAlreadyExists | Code::ResourceTypeMismatch | Code::TableAlreadyExists => {
+                StatusCode::CONFLICT
+            }
             Code::ResourceNotFound | Code::TableNotFound => StatusCode::NOT_FOUND,
             Code::UpdateConditionNotSatisfied => StatusCode::PRECONDITION_FAILED,
             Code::AtomFormatNotSupported | Code::MediaTypeNotSupported => StatusCode::UNSUPPORTED_MEDIA_TYPE,

@@ -1,6 +1,6 @@
 //! Every fault as a code and a text.
 
-use super::{Code, CredentialFault, Subject, TableFault};
+use super::{Code, CredentialFault, Subject, TableFault, text};
 use crate::account::AccountStyle;
 use crate::filter::FilterFault;
 use crate::wire::entity::EntityFault;
@@ -218,7 +218,7 @@ fn core_message(fault: &Fault, subject: Subject, style: AccountStyle) -> String 
     if says_all.contains(&code) {
         return sentence.to_owned();
     }
-    format!("{sentence} {}", capitalised(&fault.to_string())).trim_start().to_owned()
+    format!("{sentence} {}", capitalised(&text::of_core(fault))).trim_start().to_owned()
 }
 
 /// The sentence of the service for a code.
@@ -274,6 +274,7 @@ fn sentence(code: Code) -> &'static str {
         | Code::OperationTimedOut
         | Code::PartitionFull
         | Code::RequestBodyTooLarge
+        | Code::ResourceTypeMismatch
         | Code::UnsupportedHttpVerb => "",
     }
 }

@@ -1,11 +1,12 @@
 //! All faults of this API: those of the core, and its own about paths, credentials, headers and bodies.
 //!
-//! [`Code`] has the codes of the service with their statuses, [`map`] maps every fault to one of them, [`body`] writes
-//! them.
+//! [`Code`] has the codes of the service with their statuses, [`map`] maps every fault to one of them, [`text`] has
+//! the words, [`body`] writes them.
 
 mod body;
 mod code;
 mod map;
+mod text;
 
 pub(crate) use body::{ErrorForm, error_body};
 pub(crate) use code::Code;

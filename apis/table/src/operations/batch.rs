@@ -34,6 +34,8 @@ struct Step {
     content_id: Option<String>,
     /// What the client wants back from an insert; `None` for other writes.
     inserts: Option<InsertAnswer>,
+    /// Whether the entity is inserted if it does not exist.
+    may_insert: bool,
 }
 
 pub(super) async fn perform(call: &Call<'_>) -> Result<Reply, TableFault> {
@@ -242,7 +244,10 @@ async fn transact(call: &Call<'_>, parts: Vec<PartRequest>) -> Result<Done, Tabl
         .collect();
     let pass = call.engine.access().batch_of_rows(&call.principal, &table, key, steps_with_rows)?;
     let BatchReceipt { charge, result, .. } = call.engine.batch(pass, Returned::Reads, &[]).await?;
-    let receipts = result.map_err(|refused| at(refused.index)(refused.fault.into()))?;
+    let receipts = result.map_err(|refused| {
+        let may_insert = steps.get(refused.index).is_some_and(|step| step.may_insert);
+        at(refused.index)(entity::refusal(refused.fault, may_insert))
+    })?;
     let outcomes = receipts.into_iter().map(|receipt| receipt.outcome).collect();
     Ok(Done { table, steps, outcomes, charge })
 }
@@ -301,6 +306,7 @@ fn step(call: &Call<'_>, part: PartRequest) -> Result<(Step, DocumentOperation),
         row_key: path.row_key.clone(),
         content_id: inner.content_id.clone(),
         inserts: None,
+        may_insert: entity::may_insert(&operation),
     };
     Ok((step, operation))
 }
@@ -317,6 +323,7 @@ fn insertion(
         row_key: entity.row_key,
         content_id,
         inserts: Some(InsertAnswer::of(call)?),
+        may_insert: true,
     };
     Ok((step, DocumentOperation::Write(Mutation::Create { item: Item::new(entity.document)? })))
 }

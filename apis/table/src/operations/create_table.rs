@@ -25,7 +25,7 @@ pub(super) async fn perform(call: &Call<'_>) -> Result<Reply, TableFault> {
     }
     let created = call.engine.create_container(pass, definition, throughput).await;
     drop(turn);
-    created.map_err(TableFault::of_table)?;
+    created.map_err(|fault| tables::not_created(call, &name, fault))?;
     let base = call.base();
     let mut reply = match prefers_content {
         Some(false) => {

@@ -1,7 +1,7 @@
 //! `DELETE /name(PartitionKey='p',RowKey='r')`.
 
 use super::Call;
-use super::entity::{address, condition, target, write, written};
+use super::entity::{address, condition, of_row, target, write, written};
 use crate::faults::{Code, TableFault, request};
 use crate::route::EntityPath;
 use crate::wire::reply::Reply;
@@ -28,6 +28,6 @@ pub(super) fn operation(
             "An HTTP header that's mandatory for this request is not specified: If-Match.",
         )
     };
-    let condition = condition.ok_or_else(missing)?;
+    let condition = of_row(&path.row_key, condition.ok_or_else(missing)?);
     Ok(DocumentOperation::Write(Mutation::Delete { target: target(&path.row_key), condition }))
 }

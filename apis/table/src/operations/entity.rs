@@ -6,15 +6,19 @@ use crate::edm::{
     ENTITY_BYTES_MAX, ENTITY_BYTES_MAX_COSMOS, PARTITION_KEY, PROPERTIES_MAX, ROW_KEY, document_id,
     entity_bytes, properties_count,
 };
-use crate::faults::TableFault;
+use crate::faults::{Code, TableFault, request};
 use crate::route::EntityPath;
 use crate::wire::entity::{EntityFrame, EntityRow, check_key, write_entity};
 use crate::wire::etag;
 use crate::wire::reply::Reply;
 use engine::{Action, Container, DocumentAddress, DocumentReceipt, Keyed};
 use http::StatusCode;
-use model::{KeyComponent, LimitFault, PartitionKey, RequestFault, Ticks};
-use plan::{Condition, DocumentOperation, Outcome, ResultCheck, StoredDocument, Target};
+use model::{
+    Fault, KeyComponent, LimitFault, MissingFault, PartitionKey, PreconditionFault, RequestFault, Ticks,
+};
+use plan::{
+    Condition, DocumentOperation, Mutation, Outcome, ResultCheck, StoredDocument, Target, WhenAbsent,
+};
 use value::{Document, ValueRef};
 
 /// Bytes of an answer in addition to those of the document.
@@ -34,6 +38,21 @@ pub(super) fn target(row_key: &str) -> Target {
 /// not yield.
 pub(super) fn has_row_key(stored: &StoredDocument, row_key: &str) -> bool {
     stored.document.root().member(ROW_KEY).and_then(ValueRef::as_str) == Some(row_key)
+}
+
+/// Whether a document is an entity: its keys are texts, and its id belongs to its RowKey, so that it is found by its
+/// keys. Other APIs may have stored documents that are none; this API does not see them.
+pub(super) fn is_entity(document: ValueRef<'_>) -> bool {
+    let text = |name: &str| document.member(name).and_then(ValueRef::as_str);
+    match (text(PARTITION_KEY), text(ROW_KEY), text("id")) {
+        (Some(_), Some(row_key), Some(id)) => document_id(row_key) == id,
+        (None, _, _) | (_, None, _) | (_, _, None) => false,
+    }
+}
+
+/// A condition that also requires that the document is the entity of this RowKey.
+pub(super) fn of_row(row_key: &str, and: Condition) -> Condition {
+    Condition::IfText { member: ROW_KEY, text: row_key.to_owned(), and: Box::new(and) }
 }
 
 /// The address of an entity. Keys that no entity can have are refused.
@@ -77,9 +96,43 @@ pub(super) async fn write(
     (key, row): (Option<PartitionKey>, &str),
     operation: DocumentOperation,
 ) -> Result<DocumentReceipt, TableFault> {
+    let may_insert = may_insert(&operation);
     let keyed = Keyed::new(table, key, operation)?;
     let pass = call.engine.access().write_row(&call.principal, keyed, row)?;
-    Ok(call.engine.write(pass).await?)
+    call.engine.write(pass).await.map_err(|refused| refusal(refused.fault, may_insert))
+}
+
+/// Whether an operation inserts the entity if it does not exist.
+pub(super) fn may_insert(operation: &DocumentOperation) -> bool {
+    match operation {
+        DocumentOperation::Write(
+            Mutation::Create { .. }
+            | Mutation::Upsert { .. }
+            | Mutation::Merge { absent: WhenAbsent::Create, .. },
+        ) => true,
+        DocumentOperation::Write(
+            Mutation::Merge { absent: WhenAbsent::Refuse, .. }
+            | Mutation::Replace { .. }
+            | Mutation::Patch { .. }
+            | Mutation::Delete { .. }
+            | Mutation::Expire { .. }
+            | Mutation::Reschedule { .. },
+        )
+        | DocumentOperation::Read { .. } => false,
+    }
+}
+
+/// The fault of a refused write. If another API has stored a document under the id of the entity, the entity does not
+/// exist and cannot be inserted.
+pub(super) fn refusal(fault: Fault, may_insert: bool) -> TableFault {
+    match (&fault, may_insert) {
+        (Fault::Precondition(PreconditionFault::OtherText { .. }), true) => request(
+            Code::EntityAlreadyExists,
+            "The specified entity already exists: another API has stored a document with its id.",
+        ),
+        (Fault::Precondition(PreconditionFault::OtherText { .. }), false) => MissingFault::Resource.into(),
+        (_, _) => fault.into(),
+    }
 }
 
 /// Reads the change that a request means: which entity, and under which condition.

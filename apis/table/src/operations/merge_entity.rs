@@ -2,7 +2,7 @@
 //! inserts or merges them.
 
 use super::Call;
-use super::entity::result_check;
+use super::entity::{of_row, result_check};
 use crate::faults::TableFault;
 use crate::route::EntityPath;
 use crate::wire::entity::{EntityKeys, read_entity};
@@ -21,6 +21,7 @@ pub(super) fn operation(
         Some(condition) => (condition, WhenAbsent::Refuse),
         None => (Condition::None, WhenAbsent::Create),
     };
+    let condition = of_row(&path.row_key, condition);
     let check = Some(result_check(call.style()));
     Ok(DocumentOperation::Write(Mutation::Merge { item, condition, absent, check }))
 }

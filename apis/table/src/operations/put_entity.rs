@@ -1,7 +1,7 @@
 //! `PUT /name(PartitionKey='p',RowKey='r')`: replaces an entity; without `If-Match`, inserts or replaces it.
 
 use super::Call;
-use super::entity::target;
+use super::entity::{of_row, target};
 use crate::faults::TableFault;
 use crate::route::EntityPath;
 use crate::wire::entity::{EntityKeys, read_entity};
@@ -18,8 +18,9 @@ pub(super) fn operation(
     let item = Item::new(entity.document)?;
     Ok(DocumentOperation::Write(match condition {
         Some(condition) => {
+            let condition = of_row(&path.row_key, condition);
             Mutation::Replace { target: target(&path.row_key), item, condition, rename: Rename::Refused }
         }
-        None => Mutation::Upsert { item, condition: Condition::None },
+        None => Mutation::Upsert { item, condition: of_row(&path.row_key, Condition::None) },
     }))
 }

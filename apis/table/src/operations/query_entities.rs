@@ -4,7 +4,7 @@
 //! with that of the next RowKey, which some require.
 
 use super::Call;
-use super::entity::{has_row_key, partition_key, target};
+use super::entity::{has_row_key, is_entity, partition_key, target};
 use crate::faults::{Code, TableFault, request};
 use crate::filter::{self, Filter, LoweredFilter};
 use crate::wire::entity::{EntityRow, Select, write_page};
@@ -137,6 +137,7 @@ async fn page(
             }
         }
     }
+    entities.retain(|stored| is_entity(stored.document.root()));
     if let Some(filter) = filter.filter(|_| needs_check) {
         entities.retain(|stored| filter.matches(stored.document.root(), stored.time));
     }

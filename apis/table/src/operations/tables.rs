@@ -51,11 +51,26 @@ pub(crate) fn check_name(style: AccountStyle, name: &str) -> Result<(), TableFau
     }
 }
 
-/// Whether a container of the database is a table: it may have been created through another API.
+/// Whether a container of the database is a table: it may have been created through another API. Its indexes do not
+/// matter, because another API may replace them at any time: without the composite index pages are sorted.
 pub(crate) fn is_table(container: &Container) -> bool {
     // The rules of Cosmos DB include the names that Storage allows.
     AccountStyle::Cosmos.is_table_name(container.id())
         && matches!(container.definition().partition_key.path_texts(), [path] if path == "/PartitionKey")
+}
+
+/// The fault of a table that was not created. A container that is no table may have its name: then a client must not
+/// take the table for one that exists.
+pub(super) fn not_created(call: &Call<'_>, name: &str, fault: Fault) -> TableFault {
+    let is_other = |container: &Container| container.id() == name && !is_table(container);
+    let found = call.engine.find_container(&call.signer, Action::ReadMetadata, DATABASE, name);
+    match (&fault, found) {
+        (Fault::Conflict(ConflictFault::Id), Ok(found)) if is_other(&found.resource) => request(
+            Code::ResourceTypeMismatch,
+            "The name is that of a container that is not a table: its partition key is not /PartitionKey.",
+        ),
+        (_, _) => TableFault::of_table(fault),
+    }
 }
 
 /// The name of a table that differs from `name` only in case.

@@ -4,7 +4,7 @@ use crate::client::{Answer, Call, Client, address, code};
 use serde_json::json;
 
 /// An operation of a changeset.
-fn part(verb: &str, path: &str, headers: &str, body: &str) -> String {
+pub(crate) fn part(verb: &str, path: &str, headers: &str, body: &str) -> String {
     format!(
         "--changeset_c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n\
          {verb} https://tables.example/storage/{path} HTTP/1.1\r\nContent-Type: application/json\r\n\
@@ -17,7 +17,7 @@ fn insert(partition_key: &str, row_key: &str) -> String {
     part("POST", "people", "Prefer: return-no-content\r\n", &body)
 }
 
-fn batch(parts: &[String]) -> Call {
+pub(crate) fn batch(parts: &[String]) -> Call {
     let body = format!(
         "--batch_b\r\nContent-Type: multipart/mixed; boundary=changeset_c\r\n\r\n{}--changeset_c--\r\n--batch_b--\r\n",
         parts.concat()
@@ -26,7 +26,7 @@ fn batch(parts: &[String]) -> Call {
 }
 
 /// The statuses of the parts of an answer.
-fn statuses(answer: &Answer) -> Vec<&str> {
+pub(crate) fn statuses(answer: &Answer) -> Vec<&str> {
     let lines = answer.text().lines().filter_map(|line| line.strip_prefix("HTTP/1.1 "));
     lines.map(|line| line.split(' ').next().unwrap()).collect()
 }

@@ -1,12 +1,7 @@
 //! Entities: every row of the table of write verbs, representations, answers.
 
-use crate::client::{Call, Client, KEY, NOW, address, code, sign};
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
-use engine::{Action, Keyed};
-use plan::{DocumentOperation, Item, Mutation};
+use crate::client::{Call, Client, address, code};
 use serde_json::json;
-use value::Document;
 
 const BEN: &str = r#"{"PartitionKey":"Smith","RowKey":"Ben","Age":30,"Email":"ben@example.com"}"#;
 
@@ -183,39 +178,6 @@ async fn timestamps_are_the_etags() {
         assert_eq!(etag, format!("W/\"datetime'{time}'\""));
         assert!(etags.insert(etag));
     }
-}
-
-/// Stores a document of `people` as another API would.
-async fn store(client: &Client, json: &str) {
-    let signature = BASE64_STANDARD.decode(sign(KEY, "x")).unwrap();
-    let principal = client.engine.access().verify_signature(b"x", &signature, NOW).unwrap();
-    let found = client.engine.find_container(&principal, Action::ReadMetadata, "TablesDB", "people");
-    let table = found.unwrap().resource;
-    let item = Item::new(Document::from_json(json.as_bytes()).unwrap()).unwrap();
-    let operation = DocumentOperation::Write(Mutation::Create { item });
-    let keyed = Keyed::new(&table, None, operation).unwrap();
-    client.engine.write(client.engine.access().write(&principal, keyed).unwrap()).await.unwrap();
-}
-
-#[tokio::test]
-async fn a_document_with_another_id_is_not_the_entity_of_that_key() {
-    let client = Client::with_table().await;
-    store(&client, r#"{"id":"x","PartitionKey":"p","RowKey":"y"}"#).await;
-    assert!(client.entity("p", "x").await.is_none());
-    let page =
-        client.send(Call::get("people()?$filter=PartitionKey%20eq%20'p'%20and%20RowKey%20eq%20'x'")).await;
-    assert_eq!(page.expect(200).json()["value"], json!([]));
-}
-
-#[tokio::test]
-async fn annotations_of_other_apis_are_not_properties() {
-    let client = Client::with_table().await;
-    let document =
-        r#"{"id":"r","PartitionKey":"p","RowKey":"r","odata.etag":"fake","x@odata.type":"Edm.Guid","x":"q"}"#;
-    store(&client, document).await;
-    let answer = client.send(Call::get(address("p", "r"))).await.expect(200);
-    assert_eq!(answer.text().matches("odata.etag").count(), 1, "{answer:?}");
-    assert!(!answer.text().contains("Edm.Guid") && answer.json()["x"] == "q", "{answer:?}");
 }
 
 #[tokio::test]

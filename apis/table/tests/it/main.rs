@@ -7,6 +7,7 @@ mod batches;
 mod client;
 mod credentials;
 mod entities;
+mod foreign_documents;
 mod memory;
 mod queries;
 mod service;

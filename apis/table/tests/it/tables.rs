@@ -1,8 +1,11 @@
 //! Tables: create, list, read, delete, stored access policies.
 
+use crate::batches::{batch, part};
 use crate::client::{Call, Client, code};
 use engine::{Account, ListRequest};
+use model::policy::IndexingPolicy;
 use serde_json::json;
+use std::sync::Arc;
 
 fn create(name: &str) -> Call {
     Call::new("POST", "Tables").json(&json!({ "TableName": name }).to_string())
@@ -136,19 +139,65 @@ async fn stored_policies_are_replaced_and_go_with_their_table() {
     assert!(!client.send(Call::get("people?comp=acl")).await.text().contains("one"));
 }
 
-#[tokio::test]
-async fn a_container_of_another_api_is_no_table() {
-    let client = Client::with_table().await;
+/// Creates a container in the database of the tables as another API would.
+async fn create_container(client: &Client, name: &str, path: &str, indexing: IndexingPolicy) {
     let (engine, access) = (&client.engine, client.engine.access());
     let principal = access.verify_key(crate::client::KEY, 1).unwrap();
     let found = engine.find_database(&principal, engine::Action::ChangeMetadata, table::DATABASE).unwrap();
-    let key = model::PartitionKeyDefinition::new(model::PartitionKeyKind::HashV2, ["/pk"]).unwrap();
-    let definition = model::ContainerDraft::new("foreign", key).checked().unwrap();
+    let key = model::PartitionKeyDefinition::new(model::PartitionKeyKind::HashV2, [path]).unwrap();
+    let mut draft = model::ContainerDraft::new(name, key);
+    draft.policies.indexing = indexing;
     let pass = access.change_catalog(&principal, &*found).unwrap();
-    engine.create_container(pass, definition, None).await.unwrap();
-    assert_eq!(client.refusal(Call::get("foreign()")).await, code(404, "TableNotFound"));
+    engine.create_container(pass, draft.checked().unwrap(), None).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_container_of_another_api_is_no_table() {
+    let client = Client::with_table().await;
+    create_container(&client, "foreign", "/pk", IndexingPolicy::default()).await;
+    for call in
+        [Call::get("foreign()"), Call::new("POST", "foreign").json(r#"{"PartitionKey":"p","RowKey":"r"}"#)]
+    {
+        assert_eq!(client.refusal(call).await, code(404, "TableNotFound"));
+    }
+    for verb in ["GET", "DELETE"] {
+        let refused = client.refusal(Call::new(verb, "Tables('foreign')")).await;
+        assert_eq!(refused, code(404, "ResourceNotFound"), "{verb}");
+    }
     let tables = client.send(Call::get("Tables")).await.json();
     assert_eq!(tables["value"].as_array().unwrap().len(), 1);
+    // A client that creates a table unless it exists must not take it for one.
+    for call in [create("foreign"), create("foreign").cosmos()] {
+        let refused = client.send(call).await;
+        assert_eq!(refused.refusal(), code(409, "ResourceTypeMismatch"));
+        assert!(refused.text().contains("not a table"), "{refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_container_with_the_key_of_a_table_is_one_whatever_its_indexes() {
+    let client = Client::with_table().await;
+    for (name, indexing) in [("plain", IndexingPolicy::default()), ("bare", IndexingPolicy::none())] {
+        create_container(&client, name, "/PartitionKey", indexing).await;
+        assert_eq!(client.refusal(create(name)).await, code(409, "TableAlreadyExists"), "{name}");
+        client.send(Call::get(format!("Tables('{name}')"))).await.expect(200);
+        for (partition, row) in [("b", "2"), ("a", "9"), ("b", "1"), ("a", "1")] {
+            let body = json!({ "PartitionKey": partition, "RowKey": row }).to_string();
+            client.send(Call::new("POST", name).json(&body)).await.expect(201);
+        }
+        let page = client.send(Call::get(format!("{name}()?$select=PartitionKey,RowKey"))).await.expect(200);
+        let rows: Vec<String> = page.json()["value"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| [&row["PartitionKey"], &row["RowKey"]].map(|key| key.as_str().unwrap()).concat())
+            .collect();
+        assert_eq!(rows, ["a1", "a9", "b1", "b2"], "{name}");
+        let filtered =
+            client.send(Call::get(format!("{name}()?$filter=RowKey%20eq%20'1'"))).await.expect(200);
+        assert_eq!(filtered.json()["value"].as_array().unwrap().len(), 2, "{name}");
+        client.send(Call::new("DELETE", format!("Tables('{name}')"))).await.expect(204);
+    }
 }
 
 #[tokio::test]
@@ -164,4 +213,48 @@ async fn a_table_may_have_the_name_of_the_account_in_the_host() {
     }
     let properties = in_host(Call::get("cosmos?restype=service&comp=properties"));
     client.send(properties).await.expect(200);
+}
+
+/// Requests on a table that is deleted meanwhile succeed, or find no table.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_table_may_be_deleted_under_load() {
+    let client = Arc::new(Client::empty().await);
+    for round in 0..20 {
+        client.send(create("people")).await.expect(201);
+        let load = (0..8).map(|task| {
+            let client = Arc::clone(&client);
+            tokio::spawn(async move { until_deleted(&client, task).await })
+        });
+        let load: Vec<_> = load.collect();
+        let rows =
+            async { client.send(Call::get("people()")).await.json()["value"].as_array().unwrap().len() };
+        assert!(rows.await < 1000, "round {round}");
+        client.send(Call::new("DELETE", "Tables('people')")).await.expect(204);
+        for ended in load {
+            ended.await.unwrap();
+        }
+    }
+}
+
+/// Sends requests of all kinds until one finds no table.
+async fn until_deleted(client: &Client, task: usize) {
+    for count in 0..10_000 {
+        let row = format!("{task}-{count}");
+        let entity = json!({ "PartitionKey": "p", "RowKey": row }).to_string();
+        let answer = match (task + count) % 4 {
+            0 => client.send(Call::new("POST", "people").json(&entity)).await,
+            1 => client.send(Call::get("people(PartitionKey='p',RowKey='0-0')")).await,
+            2 => client.send(Call::get("people()?$filter=RowKey%20ge%20'1'")).await,
+            _ => client.send(batch(&[part("POST", "people", "", &entity)])).await,
+        };
+        let text = answer.text();
+        match answer.status.as_u16() {
+            404 if answer.refusal().1 == "TableNotFound" => return,
+            202 if text.contains("TableNotFound") => return,
+            202 => assert!(text.contains("201 Created"), "{answer:?}"),
+            404 => assert_eq!(answer.refusal().1, "ResourceNotFound"),
+            status => assert!([200, 201].contains(&status), "{answer:?}"),
+        }
+    }
+    panic!("the table is still there");
 }

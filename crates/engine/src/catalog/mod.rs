@@ -118,7 +118,7 @@ impl Engine {
     ) -> Result<(), Fault> {
         let mut change = self.catalog.begin(self).await?;
         let current = change.state.database(pass.resource.number()).ok_or(MissingFault::Resource)?;
-        condition.check(current.etag(), Ticks::from_seconds(current.ts()))?;
+        condition.check(current.etag(), Ticks::from_seconds(current.ts()), None)?;
         for container in change.state.containers_of(&current) {
             change.drop_container(&container);
         }
@@ -187,7 +187,7 @@ impl Engine {
         let computed = self.computed_queries(&wanted.wanted.policies.computed)?;
         let mut change = self.catalog.begin(self).await?;
         let current = change.state.container(pass.resource.number()).ok_or(MissingFault::Resource)?;
-        condition.check(current.etag(), Ticks::from_seconds(current.ts()))?;
+        condition.check(current.etag(), Ticks::from_seconds(current.ts()), None)?;
         let definition = wanted.applied(current.definition())?;
         let expiry_changed = definition.default_ttl != current.definition().default_ttl;
         let replaced = Arc::new(current.replaced((definition, computed), change.stamp(), expiry_changed));
@@ -217,7 +217,7 @@ impl Engine {
     ) -> Result<(), Fault> {
         let mut change = self.catalog.begin(self).await?;
         let current = change.state.container(pass.resource.number()).ok_or(MissingFault::Resource)?;
-        condition.check(current.etag(), Ticks::from_seconds(current.ts()))?;
+        condition.check(current.etag(), Ticks::from_seconds(current.ts()), None)?;
         change.drop_container(&current);
         change.commit().await?;
         self.jobs.wake();

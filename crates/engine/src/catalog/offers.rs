@@ -45,7 +45,7 @@ impl Engine {
         let current = change.state.offer_of(&offer.owner().rid);
         let current = current.filter(|current| current.number() == offer.number());
         let current = current.ok_or(MissingFault::Resource)?;
-        condition.check(current.etag(), Ticks::from_seconds(current.ts()))?;
+        condition.check(current.etag(), Ticks::from_seconds(current.ts()), None)?;
         let floor = self.floor(&change.state, &current).await?;
         let throughput = wanted.applied(current.throughput(), floor)?;
         if let Rid::Container(_, number) = current.owner().rid

@@ -46,7 +46,7 @@ impl Change<'_> {
         match (existing, creation) {
             (Some(_), Creation::OnlyNew) => Err(ConflictFault::Id.into()),
             (Some(existing), Creation::OrReplace(condition)) => {
-                condition.check(existing.etag(), Ticks::from_seconds(existing.ts()))?;
+                condition.check(existing.etag(), Ticks::from_seconds(existing.ts()), None)?;
                 let resource = self.replace_entry(shelf, &existing, draft.id, draft.definition);
                 Ok(Written { resource, created: false })
             }
@@ -70,7 +70,7 @@ impl Change<'_> {
     ) -> Result<Arc<Entry<D>>, Fault> {
         let current = shelf(&mut self.state.shelves).get(entry.number()).cloned();
         let current = current.ok_or(MissingFault::Resource)?;
-        condition.check(current.etag(), Ticks::from_seconds(current.ts()))?;
+        condition.check(current.etag(), Ticks::from_seconds(current.ts()), None)?;
         Ok(current)
     }
 

@@ -169,11 +169,13 @@ impl Catalog {
         if !self.doubtful.load(Ordering::Acquire) {
             return Ok(());
         }
-        let resolving = async {
-            let _turn = self.changing.lock().await;
-            self.resolve_in_turn(store).await
-        };
-        Box::pin(resolving).await
+        Box::pin(self.await_change(store)).await
+    }
+
+    /// Waits until the change in progress is visible, if there is one: the store may have it already.
+    pub(crate) async fn await_change(&self, store: &Store) -> Result<(), Fault> {
+        let _turn = self.changing.lock().await;
+        self.resolve_in_turn(store).await
     }
 
     async fn resolve_in_turn(&self, store: &Store) -> Result<(), Fault> {

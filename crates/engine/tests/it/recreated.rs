@@ -12,7 +12,9 @@ use partition::{
     RecordCache, stray_containers,
 };
 use plan::{Condition, Target};
+use std::future::{Future, poll_fn};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 /// Rounds of the jobs within which the state that a test waits for must be reached.
@@ -98,6 +100,35 @@ async fn a_write_that_comes_behind_the_drop_of_its_container_finds_none() {
     held.release();
     drop.await.unwrap().unwrap();
     assert_eq!(write.await.unwrap().unwrap_err(), Fault::Missing(MissingFault::Owner));
+}
+
+/// The store had the drop and the catalog not yet: a partition without an owner could not be opened, and clients got
+/// advice to retry with the text of an internal state.
+#[tokio::test(start_paused = true)]
+async fn requests_between_the_commit_of_a_drop_and_its_end_find_no_container() {
+    for is_open in [false, true] {
+        let held = HeldStore::new();
+        let harness = Arc::new(Harness::on(held.store.clone(), TestAmbient::new()).await);
+        let container = harness.container(|_| {}, 400).await;
+        if is_open {
+            harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
+        }
+        let mut drop = Box::pin(harness.drop_container(&container));
+        assert!(poll_fn(|context| Poll::Ready(drop.as_mut().poll(context).is_pending())).await);
+        // Its batch is committed, and nobody has looked at the result.
+        pass_turns().await;
+        let (writing, late) = (Arc::clone(&harness), Arc::clone(&container));
+        let write = tokio::spawn(async move { writing.create(&late, r#"{"id":"2","pk":"a"}"#).await });
+        pass_turns().await;
+        let (reading, late) = (Arc::clone(&harness), Arc::clone(&container));
+        let read = tokio::spawn(async move { reading.read(&late, r#"["a"]"#, "1").await });
+        pass_turns().await;
+        assert!(!write.is_finished() && !read.is_finished(), "open before: {is_open}");
+        drop.await.unwrap();
+        let missing = Fault::Missing(MissingFault::Owner);
+        assert_eq!(write.await.unwrap().unwrap_err(), missing, "open before: {is_open}");
+        assert_eq!(read.await.unwrap().unwrap_err(), missing, "open before: {is_open}");
+    }
 }
 
 /// The job that deletes the rows of a dropped container closed only partitions whose opening had ended. The writer of

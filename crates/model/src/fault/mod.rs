@@ -157,6 +157,12 @@ pub enum PreconditionFault {
     /// The stored version does not satisfy the client's filter.
     #[error("the condition is not met: the stored version does not satisfy the filter")]
     Filter,
+    /// A member of the stored version has another value than the condition requires.
+    #[error("the condition is not met: the stored version has another {member}")]
+    OtherText {
+        /// The name of the member.
+        member: &'static str,
+    },
 }
 
 /// The store cannot serve the request now.
