@@ -9,7 +9,7 @@
 // nodes, because an assignment to an index of an array can call a setter of Array.prototype.
 
 const { apply, construct, defineProperty } = Reflect;
-const { create } = Object;
+const { create, isExtensible } = Object;
 const { isArray } = Array;
 const { isInteger } = Number;
 const { parse: jsonParse, stringify: jsonStringify } = JSON;

@@ -27,6 +27,7 @@ mod sealing;
 mod spares;
 mod state;
 
+use crate::Call;
 use crate::wire::from_worker::{self, Failure};
 use crate::wire::to_worker::{self, Allowance, ToWorker};
 use pipe::{Closed, Pipe};
@@ -39,6 +40,8 @@ use std::process::ExitCode;
 enum Over {
     /// The server gets this answer.
     Failed(Failure),
+    /// The server is to make the call again, for a runtime of its own.
+    Again,
     /// The server has stopped the call and expects no answer.
     Stopped,
     /// The server is gone.
@@ -104,15 +107,7 @@ fn call(pipe: &mut Pipe, spares: &mut Spares, message: ToWorker) -> Result<Resul
     let answer = match message {
         ToWorker::Run { allowance, call } => {
             limit_processor_time(&allowance);
-            let realm = spares.take_script(&call.name, &call.source)?;
-            match procedure::run(&realm, allowance, &call, pipe) {
-                // Sent before the runtime is torn down, for which nobody has to wait.
-                Ok(finished) => Ok(pipe.send(|out| from_worker::put_finished(out, &finished))),
-                Err(over) => {
-                    log = realm.state.take_log();
-                    Err(over)
-                }
-            }
+            run(pipe, spares, allowance, &call, &mut log)?
         }
         ToWorker::Evaluate { allowance, batch } => {
             limit_processor_time(&allowance);
@@ -148,8 +143,46 @@ fn call(pipe: &mut Pipe, spares: &mut Spares, message: ToWorker) -> Result<Resul
     Ok(match answer {
         Ok(sent) => sent,
         Err(Over::Failed(failure)) => pipe.send(|out| from_worker::put_failed(out, &failure, &log)),
+        Err(Over::Again) => pipe.send(from_worker::put_again),
         Err(Over::Stopped) => Ok(()),
         Err(Over::Closed) => Err(Closed),
+    })
+}
+
+/// Executes a procedure or trigger and answers it if it ends normally.
+fn run(
+    pipe: &mut Pipe,
+    spares: &mut Spares,
+    allowance: Allowance,
+    call: &Call,
+    log: &mut String,
+) -> Result<Result<Result<(), Closed>, Over>, NoRuntime> {
+    let mut realm = spares.take_script(call)?;
+    let mut ran = procedure::run(&realm, allowance, call, pipe);
+    if ran.is_err() && realm.state.may_be_of_sealing.get() {
+        if realm.state.has_operated.get() {
+            spares.needs_own(call);
+            return Ok(Err(Over::Again));
+        }
+        let allowance = Allowance { time: realm.state.time_left(), ..allowance };
+        let call = Call { clock: realm.state.clock_now(), ..call.clone() };
+        realm = spares.take(Kind::Documents)?;
+        ran = procedure::run(&realm, allowance, &call, pipe);
+        if ran.is_ok() {
+            spares.needs_own(&call);
+        }
+    }
+    Ok(match ran {
+        Ok(finished) => {
+            // Sent before the runtime is torn down, for which nobody has to wait.
+            let sent = pipe.send(|out| from_worker::put_finished(out, &finished));
+            spares.keep_script(call, realm);
+            Ok(sent)
+        }
+        Err(over) => {
+            *log = realm.state.take_log();
+            Err(over)
+        }
     })
 }
 

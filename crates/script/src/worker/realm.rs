@@ -46,8 +46,10 @@ type Globals = (
 /// What a runtime is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Procedures and triggers.
+    /// Procedures and triggers, one call.
     Documents,
+    /// One procedure or trigger, many calls: code can change nothing that another call sees.
+    SealedDocuments,
     /// User-defined functions, one row.
     Functions,
     /// User-defined functions, many rows: code can change nothing that another row sees.
@@ -85,6 +87,8 @@ pub(super) struct Realm {
     pub(super) entry: Entry,
     /// The compiled script, if the runtime was prepared for one.
     pub(super) script: Option<Persistent<Function<'static>>>,
+    /// Whether code can change nothing that a later call sees.
+    pub(super) is_sealed: bool,
     pub(super) context: Context,
     pub(super) runtime: Runtime,
     pub(super) state: Rc<State>,
@@ -96,12 +100,15 @@ pub(super) struct Entry {
     pub(super) describe: Persistent<Function<'static>>,
     /// The prototype of the errors of the engine itself.
     pub(super) internal_error: Persistent<Object<'static>>,
+    /// The prototype of errors of no special class.
+    pub(super) plain_error: Persistent<Object<'static>>,
     /// Absent for functions in queries.
     pub(super) documents: Option<DocumentEntry>,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct DocumentEntry {
+    pub(super) reset: Persistent<Function<'static>>,
     pub(super) begin: Persistent<Function<'static>>,
     pub(super) deliver: Persistent<Function<'static>>,
     pub(super) finish: Persistent<Function<'static>>,
@@ -148,18 +155,22 @@ fn make(prelude: Prelude, kind: Kind) -> rquickjs::Result<Realm> {
             },
         )));
     }
-    Ok(Realm { entry, script: None, context, runtime, state })
+    let is_sealed = matches!(kind, Kind::SealedDocuments | Kind::SealedFunctions);
+    Ok(Realm { entry, script: None, is_sealed, context, runtime, state })
 }
 
 type Installed = (Entry, Option<Persistent<Function<'static>>>);
 
 /// Evaluates the prelude and lets it prepare the globals.
 fn install(ctx: &Ctx<'_>, state: &Rc<State>, kind: Kind) -> rquickjs::Result<Installed> {
-    let internal_error: Object = ctx.globals().get("InternalError")?;
-    let internal_error = Persistent::save(ctx, internal_error.get::<_, Object>("prototype")?);
+    let prototype = |name: &str| -> rquickjs::Result<Persistent<Object<'static>>> {
+        let class: Object = ctx.globals().get(name)?;
+        Ok(Persistent::save(ctx, class.get::<_, Object>("prototype")?))
+    };
+    let (internal_error, plain_error) = (prototype("InternalError")?, prototype("Error")?);
     let module: Object = Module::import(ctx, PRELUDE_NAME)?.finish()?;
     let install: Function = module.get(match kind {
-        Kind::Documents => "installDocuments",
+        Kind::Documents | Kind::SealedDocuments => "installDocuments",
         Kind::Functions | Kind::SealedFunctions => "installFunctions",
     })?;
     let entry: Object = install.call((natives::object(ctx, state)?,))?;
@@ -167,16 +178,25 @@ fn install(ctx: &Ctx<'_>, state: &Rc<State>, kind: Kind) -> rquickjs::Result<Ins
         Ok(Persistent::save(ctx, entry.get::<_, Function>(name)?))
     };
     let describe = save("describe")?;
-    Ok(match kind {
-        Kind::Functions => (Entry { describe, internal_error, documents: None }, None),
-        Kind::SealedFunctions => {
+    match kind {
+        Kind::Functions | Kind::Documents => {}
+        Kind::SealedFunctions | Kind::SealedDocuments => {
             entry.get::<_, Function>("seal")?.call::<_, ()>(())?;
-            (Entry { describe, internal_error, documents: None }, None)
         }
-        Kind::Documents => {
-            let documents =
-                DocumentEntry { begin: save("begin")?, deliver: save("deliver")?, finish: save("finish")? };
-            (Entry { describe, internal_error, documents: Some(documents) }, Some(save("reject")?))
+    }
+    Ok(match kind {
+        Kind::Functions | Kind::SealedFunctions => {
+            (Entry { describe, internal_error, plain_error, documents: None }, None)
+        }
+        Kind::Documents | Kind::SealedDocuments => {
+            let documents = DocumentEntry {
+                reset: save("reset")?,
+                begin: save("begin")?,
+                deliver: save("deliver")?,
+                finish: save("finish")?,
+            };
+            let documents = Some(documents);
+            (Entry { describe, internal_error, plain_error, documents }, Some(save("reject")?))
         }
     })
 }
