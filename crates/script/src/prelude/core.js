@@ -17,6 +17,7 @@ const NativeDate = Date;
 const NativeError = Error;
 const NativeMap = Map;
 const NativeString = String;
+const NativeTypeError = TypeError;
 const { set: mapSet, delete: mapDelete, forEach: mapForEach } = Map.prototype;
 
 const isObject = (value) => typeof value === 'object' && value !== null;

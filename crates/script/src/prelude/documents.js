@@ -318,7 +318,8 @@ function defineLazily(name, make) {
       return value;
     },
     set(value) {
-      defineProperty(globalThis, name, { value, writable: true, enumerable: true, configurable: true });
+      const property = { value, writable: true, enumerable: true, configurable: true };
+      if (!defineProperty(globalThis, name, property)) throw new NativeTypeError(`${name} cannot be replaced`);
     },
     enumerable: true,
     configurable: true,

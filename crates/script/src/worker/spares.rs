@@ -271,9 +271,8 @@ mod tests {
     #[test]
     fn a_script_that_takes_much_to_compile_is_not_prepared() {
         let prelude = Prelude::compile().unwrap();
-        let is_prepared = |source: &str| {
-            prepare(prelude, "proc", source, Strictness::AsWritten).unwrap().is_some()
-        };
+        let is_prepared =
+            |source: &str| prepare(prelude, "proc", source, Strictness::AsWritten).unwrap().is_some();
         let of_length = |length: usize| format!("function () {{ {} }}", " ".repeat(length));
         assert!(!is_prepared(&of_length(COMPILED_BYTES_MAX)));
         assert!(!is_prepared("function () { no text"));

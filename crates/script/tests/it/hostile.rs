@@ -21,6 +21,7 @@ async fn run(workers: &Workers, source: &str) -> Result<(), ScriptFault> {
         Ok(Ok(_)) => Ok(()),
         Ok(Err(CallFault::Script(fault))) => Err(fault),
         Ok(Err(CallFault::Host(fault))) => panic!("{source}: {fault}"),
+        Ok(Err(CallFault::Again)) => panic!("{source}: again"),
         Err(_) => panic!("{source}: still running"),
     }
 }
