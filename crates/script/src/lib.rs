@@ -5,7 +5,8 @@
 //!
 //! Scripts are hostile. The JavaScript engine stops most of them by its own limits, but some of its native loops run
 //! for minutes without a check. So it runs in child processes without rights (`worker`), which the pool (`pool`) kills
-//! when they do not stop. Nothing of a script outlives its call: every call has a JavaScript runtime of its own.
+//! when they do not stop. Nothing of a script outlives its call: a call has a JavaScript runtime of its own, or a
+//! sealed one, in which it can change nothing that a later call of the same script sees.
 //!
 //! | module | contains |
 //! |---|---|

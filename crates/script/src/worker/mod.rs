@@ -1,4 +1,4 @@
-//! The worker process: receives calls on its input, executes them in fresh JavaScript runtimes, answers on its output.
+//! The worker process: receives calls on its input, executes them in JavaScript runtimes, answers on its output.
 //!
 //! It has one thread, which gives up its rights before it reads the first call.
 //!
