@@ -6,6 +6,7 @@
 use super::NoRuntime;
 use super::natives;
 use super::state::State;
+use crate::limits::heap_bytes_max;
 use rquickjs::context::intrinsic;
 use rquickjs::loader::bundle::Bundle;
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
@@ -120,9 +121,10 @@ impl Realm {
         make(prelude, kind).map_err(|_| NoRuntime)
     }
 
-    /// Sets the memory limit of the call.
-    pub(super) fn limit_memory(&self, bytes: u64) {
-        self.runtime.set_memory_limit(usize::try_from(bytes).unwrap_or(usize::MAX));
+    /// Bounds the heap for a call with this memory.
+    pub(super) fn limit_memory(&self, memory_bytes: u64) {
+        let heap_bytes = heap_bytes_max(memory_bytes);
+        self.runtime.set_memory_limit(usize::try_from(heap_bytes).unwrap_or(usize::MAX));
     }
 }
 

@@ -1,7 +1,8 @@
 //! What the native functions of a runtime share: time, randomness, log, and the queue of operations.
 
 use crate::limits::{
-    LOG_BYTES_MAX, MESSAGE_BYTES_MAX, MESSAGE_OPERATIONS_MAX, PENDING_BYTES_MAX, PENDING_OPERATIONS_MAX,
+    LOG_BYTES_MAX, MESSAGE_BYTES_MAX, MESSAGE_OPERATIONS_MAX, PENDING_OPERATIONS_MAX, heap_bytes_max,
+    pending_bytes_max,
 };
 use crate::wire::to_worker::Allowance;
 use crate::{Clock, DocumentLink, Links, Operation};
@@ -91,7 +92,8 @@ impl State {
     /// Whether the call has run long enough to have filled its memory with small objects.
     pub(super) fn may_be_full(&self) -> bool {
         let used = self.processor_used();
-        used >= Duration::from_secs(self.memory_bytes.get()) / FILLED_BYTES_PER_SECOND_MAX
+        let heap_bytes = heap_bytes_max(self.memory_bytes.get());
+        used >= Duration::from_secs(heap_bytes) / FILLED_BYTES_PER_SECOND_MAX
     }
 
     /// The processor time of the call.
@@ -169,11 +171,14 @@ impl State {
     pub(super) fn accept(&self, operation: Operation, bytes: usize) -> bool {
         let mut queue = self.queue.borrow_mut();
         let in_time = self.accepting.get().is_some_and(|until| Instant::now() < until);
-        let has_room = queue.len() < PENDING_OPERATIONS_MAX && self.queued_bytes.get() < PENDING_BYTES_MAX;
+        let queued_bytes = self.queued_bytes.get() + bytes;
+        // A single one is bounded by itself.
+        let fits = queue.is_empty() || queued_bytes <= pending_bytes_max(self.memory_bytes.get());
+        let has_room = queue.len() < PENDING_OPERATIONS_MAX && fits;
         let is_accepted = in_time && has_room && !self.is_budget_low.get();
         if is_accepted {
             queue.push_back(operation);
-            self.queued_bytes.set(self.queued_bytes.get() + bytes);
+            self.queued_bytes.set(queued_bytes);
         }
         is_accepted
     }

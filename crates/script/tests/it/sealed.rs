@@ -34,12 +34,6 @@ async fn calls_see_nothing_of_those_before() {
             "function () { __ = { n: (__.n || 0) + 1, response: __.response }; __.response.setBody(__.n); }",
             json!(1),
         ),
-        // The request of the call before, read where there is none yet.
-        (
-            "(function () { var before = getContext().getRequest().getBody(); \
-             return function () { __.response.setBody(String(before)); }; })()",
-            json!("undefined"),
-        ),
         // The response of the call before.
         ("function () { __.response.appendBody('a'); }", json!("a")),
         // The random numbers and the time belong to the call.
@@ -48,6 +42,18 @@ async fn calls_see_nothing_of_those_before() {
         let bodies = bodies(&workers, source).await;
         let expected = if expected.is_null() { bodies[0].clone() } else { expected };
         assert_eq!(bodies, vec![expected; CALLS], "{source}");
+    }
+}
+
+#[tokio::test]
+async fn a_text_that_reads_the_request_too_early_finds_none() {
+    let workers = workers();
+    // The text is evaluated before the call begins, when only the request of the call before could be there.
+    let source = "(function () { var before = getContext().getRequest().getBody(); \
+                  return function () { __.response.setBody(before); }; })()";
+    for number in 0..CALLS {
+        let run = workers.run(&call(source, &json!([number])), &mut Documents::default()).await;
+        assert!(matches!(run, Err(CallFault::Script(ScriptFault::Thrown(_)))), "{run:?}");
     }
 }
 
