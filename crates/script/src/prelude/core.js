@@ -13,6 +13,7 @@ const { create, isExtensible } = Object;
 const { isArray } = Array;
 const { isInteger } = Number;
 const { parse: jsonParse, stringify: jsonStringify } = JSON;
+const globals = globalThis;
 const NativeDate = Date;
 const NativeError = Error;
 const NativeMap = Map;
@@ -102,5 +103,5 @@ const core = {
 // Prepares the globals of functions in queries, which have no documents.
 export function installFunctions(natives) {
   installShared(natives);
-  return { describe: describer(natives), seal: () => natives.load('seal')() };
+  return { describe: describer(natives), seal: () => natives.load('seal')(natives.notice) };
 }

@@ -309,17 +309,17 @@ function makeCollection(natives, state, response) {
 // Defines a global that is made when it is first read, and that a script may replace. In a sealed runtime it is made
 // for each call, and an attempt to replace it throws.
 function defineLazily(name, make) {
-  defineProperty(globalThis, name, {
+  defineProperty(globals, name, {
     get() {
       const value = make();
-      if (isExtensible(globalThis)) {
-        defineProperty(globalThis, name, { value, writable: true, enumerable: true, configurable: true });
+      if (isExtensible(globals)) {
+        defineProperty(globals, name, { value, writable: true, enumerable: true, configurable: true });
       }
       return value;
     },
     set(value) {
       const property = { value, writable: true, enumerable: true, configurable: true };
-      if (!defineProperty(globalThis, name, property)) throw new NativeTypeError(`${name} cannot be replaced`);
+      if (!defineProperty(globals, name, property)) throw new NativeTypeError(`${name} cannot be replaced`);
     },
     enumerable: true,
     configurable: true,
@@ -362,7 +362,7 @@ export function installDocuments(natives) {
 
   return {
     describe: describer(natives),
-    seal: () => natives.load('seal')(),
+    seal: () => natives.load('seal')(natives.notice),
 
     // Forgets the call before, in a sealed runtime.
     reset() {

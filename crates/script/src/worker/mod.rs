@@ -12,12 +12,15 @@
 //! | `procedure`, `functions` | the two kinds of calls |
 //! | `outcome` | how they end |
 //! | `state` | what native functions share: time, randomness, log, queued operations |
-//! | `spares` | runtimes that are made before they are needed |
+//! | `spares`, `sealing` | runtimes that are made before they are needed; which scripts may share one |
+//! | `isolation` | tests that shared runtimes carry nothing from call to call |
 
 mod compile;
 #[cfg(target_os = "linux")]
 mod confine;
 mod functions;
+#[cfg(test)]
+mod isolation;
 mod natives;
 mod outcome;
 mod pipe;
@@ -31,7 +34,7 @@ use crate::Call;
 use crate::wire::from_worker::{self, Failure};
 use crate::wire::to_worker::{self, Allowance, ToWorker};
 use pipe::{Closed, Pipe};
-use realm::{Kind, Prelude};
+use realm::{Kind, Prelude, Realm};
 use spares::Spares;
 use std::process::ExitCode;
 
@@ -159,16 +162,17 @@ fn run(
 ) -> Result<Result<Result<(), Closed>, Over>, NoRuntime> {
     let mut realm = spares.take_script(call)?;
     let mut ran = procedure::run(&realm, allowance, call, pipe);
-    if ran.is_err() && realm.state.may_be_of_sealing.get() {
+    if realm.is_sealed && may_be_of_sealing(&realm, &ran) {
         if realm.state.has_operated.get() {
             spares.needs_own(call);
             return Ok(Err(Over::Again));
         }
+        let has_noticed = realm.state.has_noticed.get();
         let allowance = Allowance { time: realm.state.time_left(), ..allowance };
         let call = Call { clock: realm.state.clock_now(), ..call.clone() };
         realm = spares.take(Kind::Documents)?;
         ran = procedure::run(&realm, allowance, &call, pipe);
-        if ran.is_ok() {
+        if has_noticed || ran.is_ok() {
             spares.needs_own(&call);
         }
     }
@@ -184,6 +188,20 @@ fn run(
             Err(over)
         }
     })
+}
+
+/// Whether a call in a sealed runtime may have ended in another way than it would have in a runtime of its own.
+fn may_be_of_sealing<T>(realm: &Realm, ran: &Result<T, Over>) -> bool {
+    match ran {
+        Ok(_) => realm.state.has_noticed.get(),
+        // The calls before may have left garbage.
+        Err(Over::Failed(Failure::MemoryExceeded)) => true,
+        Err(Over::Failed(Failure::TimeExceeded)) => false,
+        Err(Over::Failed(Failure::Thrown(_) | Failure::Syntax(_) | Failure::Result(_))) => {
+            realm.state.has_noticed.get() || realm.state.may_be_of_sealing.get()
+        }
+        Err(Over::Again | Over::Stopped | Over::Closed) => false,
+    }
 }
 
 /// Bounds what a call can use if the server dies before it can kill the worker.

@@ -99,9 +99,10 @@ impl Running<'_> {
             match self.realm.runtime.execute_pending_job() {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
-                // Jobs turn what the script throws into rejections; only the engine itself fails here.
-                Err(_) if self.realm.state.is_late() => return Err(Failure::TimeExceeded),
-                Err(_) => return Err(Failure::MemoryExceeded),
+                Err(_) => {
+                    let thrown = |ctx: &Ctx<'_>| self.failure(ctx, rquickjs::Error::Exception);
+                    return Err(self.realm.context.with(|ctx| thrown(&ctx)));
+                }
             }
         }
     }

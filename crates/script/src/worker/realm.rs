@@ -14,6 +14,7 @@ use rquickjs::{
     Context, Ctx, Error, Function, Module, Object, Persistent, Runtime, Value, WriteOptions,
     WriteOptionsEndianness,
 };
+use std::cell::Cell;
 use std::rc::Rc;
 
 /// The file name of the prelude in stack traces.
@@ -24,6 +25,15 @@ const STACK_BYTES_MAX: usize = 1 << 20;
 
 /// Memory of a runtime before its call sets its own limit.
 const PREPARATION_BYTES_MAX: usize = 64 << 20;
+
+/// What calls may leave in a sealed runtime, beyond the heap before the first one.
+const LEFT_BYTES_MAX: usize = 256 << 10;
+
+/// Larger than what the engine keeps in reserve for small objects.
+const PROBE: &str = match str::from_utf8(&[b' '; 4096]) {
+    Ok(text) => text,
+    Err(_) => "",
+};
 
 /// Where the heap has to grow to before it is searched for cycles the first time.
 const COLLECTION_THRESHOLD_BYTES: usize = 1 << 20;
@@ -90,6 +100,8 @@ pub(super) struct Realm {
     pub(super) script: Option<Persistent<Function<'static>>>,
     /// Whether code can change nothing that a later call sees.
     pub(super) is_sealed: bool,
+    /// The heap before the first call, if sealed.
+    prepared_bytes: Cell<usize>,
     pub(super) context: Context,
     pub(super) runtime: Runtime,
     pub(super) state: Rc<State>,
@@ -126,6 +138,37 @@ impl Realm {
         let heap_bytes = heap_bytes_max(memory_bytes);
         self.runtime.set_memory_limit(usize::try_from(heap_bytes).unwrap_or(usize::MAX));
     }
+
+    /// Notes the heap of a sealed runtime that is ready for its first call.
+    pub(super) fn prepared(&self) {
+        let bytes = self.runtime.memory_usage().malloc_size;
+        self.prepared_bytes.set(usize::try_from(bytes).unwrap_or(usize::MAX));
+    }
+
+    /// Whether a sealed runtime can serve another call: the one before must have left no jobs and hardly any memory.
+    /// Collects garbage if there is too much.
+    pub(super) fn is_reusable(&self) -> bool {
+        if self.runtime.is_job_pending() {
+            return false;
+        }
+        // To count the heap takes longer than most calls; to see whether it fits a limit does not.
+        self.runtime.set_memory_limit(self.prepared_bytes.get().saturating_add(LEFT_BYTES_MAX));
+        let fits = || {
+            self.context.with(|ctx| match rquickjs::String::from_str(ctx.clone(), PROBE) {
+                Ok(_) => true,
+                Err(_) => {
+                    ctx.catch();
+                    false
+                }
+            })
+        };
+        let fits = fits() || {
+            self.runtime.run_gc();
+            fits()
+        };
+        self.runtime.set_gc_threshold(COLLECTION_THRESHOLD_BYTES);
+        fits
+    }
 }
 
 impl Drop for Realm {
@@ -158,7 +201,8 @@ fn make(prelude: Prelude, kind: Kind) -> rquickjs::Result<Realm> {
         )));
     }
     let is_sealed = matches!(kind, Kind::SealedDocuments | Kind::SealedFunctions);
-    Ok(Realm { entry, script: None, is_sealed, context, runtime, state })
+    let prepared_bytes = Cell::new(0);
+    Ok(Realm { entry, script: None, is_sealed, prepared_bytes, context, runtime, state })
 }
 
 type Installed = (Entry, Option<Persistent<Function<'static>>>);

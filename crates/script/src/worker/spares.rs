@@ -6,7 +6,7 @@
 //!
 //! Making a runtime takes longer than most calls. So a script that is called often gets a sealed one, which serves many
 //! of its calls: no code can change what a later call sees. Code that may notice that it is sealed (`sealing`), or that
-//! throws what the engine throws, has a runtime of its own for each call.
+//! throws what the engine throws, has a runtime of its own for each call. So has a call that fails for want of memory.
 
 use super::compile::Strictness;
 use super::realm::{Kind, Prelude, Realm};
@@ -23,7 +23,7 @@ const SCRIPTS_MAX: usize = 4;
 /// Calls of a script after which it gets a sealed runtime: to make one takes as long as several others.
 const SEALED_AFTER_CALLS: u32 = 3;
 
-/// Processor time of a call after which its sealed runtime is not used again: it may have left much garbage.
+/// Processor time of a call after which its sealed runtime is not used again: what it has used of memory may be much.
 const SHORT_CALL: Duration = Duration::from_millis(5);
 
 /// Calls of functions for which no runtime is sealed: that takes as long as making several. An estimate.
@@ -83,18 +83,22 @@ impl Prepared {
         !self.needs_own && self.calls >= SEALED_AFTER_CALLS
     }
 
-    /// Makes its runtime, unless it has the right one; `None` if compiling it fails or takes too much.
+    /// Makes its runtime, unless it has the right one.
     fn prepare(&mut self, prelude: Prelude) -> Result<(), NoRuntime> {
         let is_to_be_sealed = self.is_to_be_sealed();
         if self.realm.as_ref().is_some_and(|realm| realm.is_sealed || !is_to_be_sealed) {
             return Ok(());
         }
         if is_to_be_sealed {
-            self.realm = prepare(prelude, &self.name, &self.source, Strictness::Strict)?;
-            self.needs_own = self.realm.is_none();
+            match prepare(prelude, &self.name, &self.source, Strictness::Strict)? {
+                Ok(realm) => self.realm = Some(realm),
+                Err(Unprepared::Refused) => self.needs_own = true,
+                // The machine may be busy: this is tried again after some calls.
+                Err(Unprepared::Late) => self.calls = 0,
+            }
         }
         if self.realm.is_none() {
-            self.realm = prepare(prelude, &self.name, &self.source, Strictness::AsWritten)?;
+            self.realm = prepare(prelude, &self.name, &self.source, Strictness::AsWritten)?.ok();
         }
         Ok(())
     }
@@ -133,7 +137,7 @@ impl Spares {
 
     /// Keeps a sealed runtime for more calls of the same functions, unless they have left work behind.
     pub(super) fn keep_sealed(&mut self, functions: Vec<Function>, realm: Realm) {
-        if !realm.runtime.is_job_pending() {
+        if !realm.state.has_noticed.get() && !realm.runtime.is_job_pending() {
             realm.runtime.run_gc();
             self.sealed = Some(Sealed { functions, realm });
         }
@@ -160,9 +164,9 @@ impl Spares {
 
     /// Keeps the sealed runtime of a call that has ended normally, unless it has left something behind.
     pub(super) fn keep_script(&mut self, call: &Call, realm: Realm) {
-        let is_clean = !realm.runtime.is_job_pending() && realm.state.processor_used() < SHORT_CALL;
         if realm.is_sealed
-            && is_clean
+            && realm.state.processor_used() < SHORT_CALL
+            && realm.is_reusable()
             && let Some(prepared) = self.scripts.last_mut().filter(|prepared| prepared.is_of(call))
         {
             prepared.realm = Some(realm);
@@ -190,15 +194,23 @@ impl Spares {
     }
 }
 
-/// A runtime with a compiled script, sealed if that is strict; `None` if compiling it fails or takes too much.
+/// Why no runtime was prepared for a script.
+enum Unprepared {
+    /// Compiling it fails or takes too much memory.
+    Refused,
+    /// Compiling it takes too long.
+    Late,
+}
+
+/// A runtime with a compiled script, sealed if that is strict.
 fn prepare(
     prelude: Prelude,
     name: &str,
     source: &str,
     strictness: Strictness,
-) -> Result<Option<Realm>, NoRuntime> {
+) -> Result<Result<Realm, Unprepared>, NoRuntime> {
     if source.len() > COMPILED_BYTES_MAX {
-        return Ok(None);
+        return Ok(Err(Unprepared::Refused));
     }
     let kind = match strictness {
         Strictness::AsWritten => Kind::Documents,
@@ -211,13 +223,22 @@ fn prepare(
         let script = compile::compile_as(&ctx, name, source, strictness).ok()?;
         Some(Persistent::save(&ctx, script))
     });
-    let is_prepared = realm.script.is_some() && !realm.state.is_late();
-    Ok(is_prepared.then_some(realm))
+    if realm.state.is_late() {
+        return Ok(Err(Unprepared::Late));
+    }
+    if realm.script.is_none() {
+        return Ok(Err(Unprepared::Refused));
+    }
+    if realm.is_sealed {
+        realm.prepared();
+    }
+    Ok(Ok(realm))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::to_worker::Allowance;
     use crate::{Clock, Links, Quota, Role};
     use bytes::Bytes;
 
@@ -235,44 +256,69 @@ mod tests {
         }
     }
 
-    /// Whether the next call of a script would have a sealed runtime after this many calls of it.
-    fn is_sealed_after(calls: u32, call: &Call) -> bool {
-        let mut spares = Spares::new(Prelude::compile().unwrap()).unwrap();
-        for _ in 0..calls {
-            spares.take_script(call).unwrap();
+    /// More calls than a script needs on any machine to be compiled in time once.
+    const MANY_CALLS: u32 = 200;
+
+    /// The number of calls of a script with runtimes of their own before one with a sealed runtime.
+    fn calls_before_sealed(spares: &mut Spares, call: &Call) -> Option<u32> {
+        (0..MANY_CALLS).find(|_| {
+            let is_sealed = spares.take_script(call).unwrap().is_sealed;
             spares.replenish().unwrap();
-        }
-        spares.take_script(call).unwrap().is_sealed
+            is_sealed
+        })
+    }
+
+    fn spares() -> Spares {
+        Spares::new(Prelude::compile().unwrap()).unwrap()
     }
 
     #[test]
     fn a_script_that_is_called_often_has_a_sealed_runtime() {
         let ordinary = call("function () { return 1; }");
-        assert!(!is_sealed_after(SEALED_AFTER_CALLS - 1, &ordinary));
-        assert!(is_sealed_after(SEALED_AFTER_CALLS, &ordinary));
-        assert!(!is_sealed_after(SEALED_AFTER_CALLS, &call("function () { return this; }")));
+        assert!(calls_before_sealed(&mut spares(), &ordinary) >= Some(SEALED_AFTER_CALLS));
+        for source in ["function () { return this; }", "function () { return 010; }"] {
+            assert_eq!(calls_before_sealed(&mut spares(), &call(source)), None, "{source}");
+        }
         let alone = Call { needs_own_runtime: true, ..ordinary };
-        assert!(!is_sealed_after(SEALED_AFTER_CALLS, &alone));
+        assert_eq!(calls_before_sealed(&mut spares(), &alone), None);
     }
 
     #[test]
     fn a_sealed_runtime_serves_one_container() {
-        let mut spares = Spares::new(Prelude::compile().unwrap()).unwrap();
+        let mut spares = spares();
         let one = call("function () { return 1; }");
-        for _ in 0..SEALED_AFTER_CALLS {
-            spares.take_script(&one).unwrap();
-            spares.replenish().unwrap();
-        }
+        assert!(calls_before_sealed(&mut spares, &one).is_some());
         let links = Links { self_link: "other".to_owned(), ..Links::default() };
         assert!(!spares.take_script(&Call { links, ..one.clone() }).unwrap().is_sealed);
-        assert!(spares.take_script(&one).unwrap().is_sealed);
+    }
+
+    #[test]
+    fn a_runtime_is_kept_unless_something_is_left() {
+        for (left, is_kept) in [
+            ("1", true),
+            // Garbage that only a search for cycles finds.
+            ("for (let n = 0; n < 20000; n += 1) { const a = [n]; a.push(a); }", true),
+            ("const kept = 1;", true),
+            ("const kept = new Uint8Array(1 << 20);", false),
+            ("(async function () { await 1; })(); 1", false),
+        ] {
+            let mut spares = spares();
+            let call = call("function () { return 1; }");
+            assert!(calls_before_sealed(&mut spares, &call).is_some());
+            let realm = spares.take_script(&call).unwrap();
+            let allowance = Allowance { time: Duration::from_secs(60), memory_bytes: 64 << 20 };
+            realm.state.start(allowance, call.clock, 0);
+            realm.limit_memory(allowance.memory_bytes);
+            realm.context.with(|ctx| ctx.eval::<rquickjs::Value, _>(left).map(|_| ())).unwrap();
+            assert_eq!(realm.is_reusable(), is_kept, "{left}");
+        }
     }
 
     #[test]
     fn a_script_that_takes_much_to_compile_is_not_prepared() {
         let prelude = Prelude::compile().unwrap();
         let is_prepared =
-            |source: &str| prepare(prelude, "proc", source, Strictness::AsWritten).unwrap().is_some();
+            |source: &str| prepare(prelude, "proc", source, Strictness::AsWritten).unwrap().is_ok();
         let of_length = |length: usize| format!("function () {{ {} }}", " ".repeat(length));
         assert!(!is_prepared(&of_length(COMPILED_BYTES_MAX)));
         assert!(!is_prepared("function () { no text"));
@@ -283,7 +329,7 @@ mod tests {
 
     #[test]
     fn what_is_not_prepared_is_forgotten() {
-        let mut spares = Spares::new(Prelude::compile().unwrap()).unwrap();
+        let mut spares = spares();
         spares.take_script(&call("function () { no text")).unwrap();
         spares.replenish().unwrap();
         assert!(spares.scripts.is_empty());

@@ -32,6 +32,8 @@ pub(super) struct State {
     pub(super) was_interrupted: Cell<bool>,
     /// Whether operations of the call were sent to the server.
     pub(super) has_operated: Cell<bool>,
+    /// Whether the script has read what a sealed runtime guards.
+    pub(super) has_noticed: Cell<bool>,
     /// Whether the error that ended the call may be there only because the runtime is sealed.
     pub(super) may_be_of_sealing: Cell<bool>,
     /// Whether a rejected promise could not be recorded.
@@ -56,6 +58,7 @@ impl Default for State {
             random: Cell::default(),
             was_interrupted: Cell::default(),
             has_operated: Cell::default(),
+            has_noticed: Cell::default(),
             may_be_of_sealing: Cell::default(),
             has_lost_rejection: Cell::default(),
             is_budget_low: Cell::default(),
@@ -79,6 +82,7 @@ impl State {
         self.random.set(seed);
         self.was_interrupted.set(false);
         self.has_operated.set(false);
+        self.has_noticed.set(false);
         self.may_be_of_sealing.set(false);
         self.has_lost_rejection.set(false);
         self.is_budget_low.set(false);
