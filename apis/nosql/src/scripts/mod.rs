@@ -38,7 +38,7 @@ pub(crate) struct Attempt {
 
 impl Attempt {
     /// Records how a run has ended. One that has lost its worker is run once more, since somebody may have killed the
-    /// worker and nothing is committed.
+    /// worker and nothing is committed. One that needs runtimes of its own starts over.
     pub(crate) fn record<T>(
         &self,
         transaction: &mut Transaction,
@@ -50,7 +50,8 @@ impl Attempt {
         let is_lost = matches!(run, Err(ScriptRefusal::WorkerLost { .. }));
         if let Err(ScriptRefusal::Again) = run {
             self.needs_own_runtime.store(true, Ordering::Relaxed);
-            transaction.run_again();
+            transaction.start_over();
+            self.record_charge(Charge::NONE);
         }
         if is_lost && !self.has_lost_worker.swap(true, Ordering::Relaxed) {
             transaction.run_again();
