@@ -267,6 +267,12 @@ impl Transaction {
         self.is_stale = true;
     }
 
+    /// Lets [`Engine::transact`] run this transaction again from its beginning. What it has done so far is not charged.
+    pub fn start_over(&mut self) {
+        self.spent.charge = Charge::NONE;
+        self.is_stale = true;
+    }
+
     /// How much of its time is left.
     pub fn time_left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())

@@ -103,6 +103,7 @@ fn call(source: &str) -> Call {
         seed: 1,
         logs: false,
         quota: Quota::default(),
+        needs_own_runtime: false,
     }
 }
 

@@ -23,6 +23,9 @@ pub struct Call {
     pub logs: bool,
     /// The limits of the container as the script can read them.
     pub quota: Quota,
+    /// Whether the call must have a runtime that no other call has. Otherwise it may end with
+    /// [`CallFault::Again`](crate::CallFault::Again).
+    pub needs_own_runtime: bool,
 }
 
 /// The kinds of scripts that operate on documents, with their input as JSON text.

@@ -5,7 +5,8 @@
 //!
 //! Scripts are hostile. The JavaScript engine stops most of them by its own limits, but some of its native loops run
 //! for minutes without a check. So it runs in child processes without rights (`worker`), which the pool (`pool`) kills
-//! when they do not stop. Nothing of a script outlives its call: every call has a JavaScript runtime of its own.
+//! when they do not stop. Nothing of a script outlives its call: a call has a JavaScript runtime of its own, or a
+//! sealed one, in which it can change nothing that a later call of the same script sees.
 //!
 //! | module | contains |
 //! |---|---|
@@ -34,9 +35,9 @@ pub use functions::{Function, FunctionBatch, Turn};
 pub use host::{DocumentsUsed, Host, NoDocuments};
 pub use limits::{
     EXTRA_AFTER, EXTRA_TURNS, FRAME_BYTES_MAX, IDLE_DEFAULT, KILL_GRACE, LOG_BYTES_MAX, Limits,
-    MEMORY_BYTES_DEFAULT, MESSAGE_BYTES_MAX, MESSAGE_OPERATIONS_MAX, OPERATION_BYTES_MAX, PENDING_BYTES_MAX,
+    MEMORY_BYTES_DEFAULT, MESSAGE_BYTES_MAX, MESSAGE_OPERATIONS_MAX, OPERATION_BYTES_MAX,
     PENDING_OPERATIONS_MAX, REPLIES_BYTES_MAX, RESPONSE_BYTES_MAX, SOURCE_BYTES_MAX, TIME_DEFAULT,
-    WAIT_MAX_DEFAULT, WAITING_MAX_DEFAULT,
+    WAIT_MAX_DEFAULT, WAITING_MAX_DEFAULT, pending_bytes_max,
 };
 pub use operation::{
     ContainerSize, DocumentLink, IndexAction, Operation, Outcome, PageOptions, Refusal, Replies, Reply,

@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct Limits {
     /// Wall-clock time of a call, its operations included.
     pub time: Duration,
-    /// Memory of the JavaScript heap of a call.
+    /// Memory of a call: its JavaScript heap, the operations that wait, messages and the result.
     pub memory_bytes: u64,
     /// Workers that execute scripts at the same time. Calls that have waited for [`EXTRA_AFTER`] may start
     /// [`EXTRA_TURNS`] more.
@@ -47,8 +47,11 @@ pub const OPERATION_BYTES_MAX: usize = 4 << 20;
 pub const LOG_BYTES_MAX: usize = 64 << 10;
 /// Most operations that a script may have queued; more are not accepted.
 pub const PENDING_OPERATIONS_MAX: usize = 10_000;
-/// Most bytes of queued operations; more are not accepted.
-pub const PENDING_BYTES_MAX: usize = 16 << 20;
+/// The part of the memory of a call that is no heap: operations that wait, messages and the result, all of which exist
+/// beside the heap.
+const BESIDE_HEAP_PART: u64 = 4;
+/// The part of the memory of a call that operations may take which wait. A message holds them a second time.
+const PENDING_PART: u64 = 16;
 /// Most operations in one message to the host.
 pub const MESSAGE_OPERATIONS_MAX: usize = 256;
 /// Bytes of queued operations after which a message to the host is full.
@@ -59,6 +62,16 @@ pub const REPLIES_BYTES_MAX: usize = 4 << 20;
 pub const FRAME_BYTES_MAX: usize = 32 << 20;
 /// Most bytes of the text of a script.
 pub const SOURCE_BYTES_MAX: usize = 1 << 20;
+
+/// Most bytes of the JavaScript heap of a call with this memory.
+pub(crate) fn heap_bytes_max(memory_bytes: u64) -> u64 {
+    memory_bytes - memory_bytes / BESIDE_HEAP_PART
+}
+
+/// Most bytes of queued operations of a call with this memory; more are not accepted, unless it is a single one.
+pub fn pending_bytes_max(memory_bytes: u64) -> usize {
+    usize::try_from(memory_bytes / PENDING_PART).unwrap_or(usize::MAX)
+}
 
 impl Limits {
     /// The defaults on a machine with this many cores: one core is left to the server.

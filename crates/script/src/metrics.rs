@@ -57,7 +57,7 @@ impl PoolMetrics {
 fn name<T, F>(result: &Result<T, CallFault<F>>) -> &'static str {
     match result {
         Ok(_) => "finished",
-        Err(CallFault::Host(_)) => "ended",
+        Err(CallFault::Host(_) | CallFault::Again) => "ended",
         Err(CallFault::Script(fault)) => match fault {
             ScriptFault::Syntax(_) | ScriptFault::Thrown(_) | ScriptFault::Result(_) => "failed",
             ScriptFault::TimeExceeded { .. } => "time",

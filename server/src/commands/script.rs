@@ -302,6 +302,7 @@ async fn globals(workers: &Workers) -> Result<HashSet<String>, String> {
         seed: 0,
         logs: false,
         quota: Quota::default(),
+        needs_own_runtime: true,
     };
     let finished = workers.run(&call, &mut NoDocuments).await.map_err(|fault| fault.to_string())?;
     serde_json::from_slice(&finished.body.unwrap_or_default()).map_err(|error| error.to_string())

@@ -71,6 +71,8 @@ impl From<ScriptRefusal> for NosqlFault {
             ScriptRefusal::WorkerLost { cause } => {
                 StorageFault::Unavailable { cause: format!("the script worker ended: {cause}") }.into()
             }
+            // A call with a runtime of its own never ends so.
+            ScriptRefusal::Again => ConflictFault::ConcurrentChange.into(),
             ScriptRefusal::NotExecuted => {
                 let feature = "the execution of scripts, which the operator has switched off,".to_owned();
                 NosqlFault::Wire(WireFault::NotSupported { feature })

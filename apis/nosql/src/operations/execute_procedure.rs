@@ -31,7 +31,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ScriptPath<'_>) -> Result<Rep
     let turn = async || call.engine.script_turn().await.map_err(NosqlFault::from);
     let run = |mut transaction: Transaction, turn| {
         let role = Role::Procedure { parameters: parameters.clone() };
-        let script = scripts::script_call(call, &container, &procedure, role, logs);
+        let script = scripts::script_call(call, &container, &procedure, role, logs, attempt);
         async move {
             let mut host = ScriptHost::new(&mut transaction, call.texts);
             let run = call.engine.run_script(&turn, &script, &mut host).await;

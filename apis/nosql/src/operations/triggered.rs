@@ -113,7 +113,7 @@ impl TriggeredWrite<'_> {
         role: Role,
         log: &mut String,
     ) -> Result<(Finished, bool), NosqlFault> {
-        let script = scripts::script_call(self.call, self.container, script, role, self.logs);
+        let script = scripts::script_call(self.call, self.container, script, role, self.logs, &self.attempt);
         let mut host = ScriptHost::new(transaction, self.call.texts);
         let run = self.call.engine.run_script(turn, &script, &mut host).await;
         let has_written = host.has_written();

@@ -33,11 +33,12 @@ pub(crate) struct Attempt {
     charge: AtomicU64,
     log: Mutex<String>,
     has_lost_worker: AtomicBool,
+    needs_own_runtime: AtomicBool,
 }
 
 impl Attempt {
     /// Records how a run has ended. One that has lost its worker is run once more, since somebody may have killed the
-    /// worker and nothing is committed.
+    /// worker and nothing is committed. One that needs runtimes of its own starts over.
     pub(crate) fn record<T>(
         &self,
         transaction: &mut Transaction,
@@ -47,10 +48,20 @@ impl Attempt {
         self.record_charge(transaction.charge());
         *self.log.lock().unwrap_or_else(PoisonError::into_inner) = log;
         let is_lost = matches!(run, Err(ScriptRefusal::WorkerLost { .. }));
+        if let Err(ScriptRefusal::Again) = run {
+            self.needs_own_runtime.store(true, Ordering::Relaxed);
+            transaction.start_over();
+            self.record_charge(Charge::NONE);
+        }
         if is_lost && !self.has_lost_worker.swap(true, Ordering::Relaxed) {
             transaction.run_again();
         }
         Ok(run?)
+    }
+
+    /// Whether the scripts of the next run need runtimes of their own.
+    pub(crate) fn needs_own_runtime(&self) -> bool {
+        self.needs_own_runtime.load(Ordering::Relaxed)
     }
 
     pub(crate) fn record_charge(&self, charge: Charge) {
@@ -94,6 +105,7 @@ pub(crate) fn script_call(
     script: &Script,
     role: Role,
     logs: bool,
+    attempt: &Attempt,
 ) -> script::Call {
     let (clock, seed) = call.engine.script_chance();
     script::Call {
@@ -109,6 +121,7 @@ pub(crate) fn script_call(
         seed,
         logs,
         quota: Quota::default(),
+        needs_own_runtime: attempt.needs_own_runtime(),
     }
 }
 

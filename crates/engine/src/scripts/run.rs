@@ -21,6 +21,8 @@ pub enum ScriptRefusal {
         /// How it ended.
         cause: String,
     },
+    /// The script has to be run again with [`Call::needs_own_runtime`].
+    Again,
     /// Scripts are not executed, by the options of the engine.
     NotExecuted,
 }
@@ -91,6 +93,7 @@ impl Engine {
         workers.run_in(turn, call, host).await.map_err(|fault| match fault {
             CallFault::Script(fault) => ScriptRefusal::of(fault),
             CallFault::Host(fault) => ScriptRefusal::Fault(fault),
+            CallFault::Again => ScriptRefusal::Again,
         })
     }
 

@@ -23,6 +23,8 @@ pub(super) enum Failed<F> {
     Script(ScriptFault),
     /// By the host; the worker waits for the next call.
     Host(F),
+    /// By a runtime that was not its own; the worker waits for the next call.
+    Again,
     /// The worker did not stop in time.
     Overdue,
     /// The worker has ended or is out of control.
@@ -73,6 +75,7 @@ async fn exchange<H: Host>(
                 host.failed(log);
                 return Err(Failed::Script(fault(failure, limits)));
             }
+            FromWorker::Again => return Err(Failed::Again),
             FromWorker::Ready { .. } => return Err(Failed::Lost),
         }
     }

@@ -208,6 +208,10 @@ impl Workers {
                 self.pool.keep(worker);
                 Err(CallFault::Host(fault))
             }
+            Err(Failed::Again) => {
+                self.pool.keep(worker);
+                Err(CallFault::Again)
+            }
             Err(Failed::Overdue) => {
                 self.pool.metrics.killed.inc();
                 let how = worker.kill().await;
@@ -297,7 +301,7 @@ fn check_size(source: &str) -> Result<(), ScriptFault> {
 fn without_documents(fault: CallFault<DocumentsUsed>) -> ScriptFault {
     match fault {
         CallFault::Script(fault) => fault,
-        CallFault::Host(DocumentsUsed) => wrong_answer(),
+        CallFault::Host(DocumentsUsed) | CallFault::Again => wrong_answer(),
     }
 }
 

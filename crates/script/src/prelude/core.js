@@ -9,14 +9,16 @@
 // nodes, because an assignment to an index of an array can call a setter of Array.prototype.
 
 const { apply, construct, defineProperty } = Reflect;
-const { create } = Object;
+const { create, isExtensible } = Object;
 const { isArray } = Array;
 const { isInteger } = Number;
 const { parse: jsonParse, stringify: jsonStringify } = JSON;
+const globals = globalThis;
 const NativeDate = Date;
 const NativeError = Error;
 const NativeMap = Map;
 const NativeString = String;
+const NativeTypeError = TypeError;
 const { set: mapSet, delete: mapDelete, forEach: mapForEach } = Map.prototype;
 
 const isObject = (value) => typeof value === 'object' && value !== null;
@@ -101,5 +103,5 @@ const core = {
 // Prepares the globals of functions in queries, which have no documents.
 export function installFunctions(natives) {
   installShared(natives);
-  return { describe: describer(natives), seal: () => natives.load('seal')() };
+  return { describe: describer(natives), seal: () => natives.load('seal')(natives.notice) };
 }

@@ -306,16 +306,20 @@ function makeCollection(natives, state, response) {
   return collection;
 }
 
-// Defines a global that is made when it is first read, and that a script may replace.
+// Defines a global that is made when it is first read, and that a script may replace. In a sealed runtime it is made
+// for each call, and an attempt to replace it throws.
 function defineLazily(name, make) {
-  defineProperty(globalThis, name, {
+  defineProperty(globals, name, {
     get() {
       const value = make();
-      defineProperty(globalThis, name, { value, writable: true, enumerable: true, configurable: true });
+      if (isExtensible(globals)) {
+        defineProperty(globals, name, { value, writable: true, enumerable: true, configurable: true });
+      }
       return value;
     },
     set(value) {
-      defineProperty(globalThis, name, { value, writable: true, enumerable: true, configurable: true });
+      const property = { value, writable: true, enumerable: true, configurable: true };
+      if (!defineProperty(globals, name, property)) throw new NativeTypeError(`${name} cannot be replaced`);
     },
     enumerable: true,
     configurable: true,
@@ -348,7 +352,7 @@ function makeContext(natives, state) {
 // Prepares the globals of a procedure or trigger; returns what the worker calls.
 export function installDocuments(natives) {
   installShared(natives);
-  const rejections = new NativeMap();
+  let rejections = new NativeMap();
   // The callbacks of queued operations are linked nodes, oldest first.
   const state = { __proto__: null, input: {}, abortedBy: undefined, first: null, last: null };
   let made;
@@ -358,6 +362,19 @@ export function installDocuments(natives) {
 
   return {
     describe: describer(natives),
+    seal: () => natives.load('seal')(natives.notice),
+
+    // Forgets the call before, in a sealed runtime.
+    reset() {
+      rejections = new NativeMap();
+      made = undefined;
+      state.input = {};
+      state.requestBody = undefined;
+      state.responseBody = undefined;
+      state.abortedBy = undefined;
+      state.first = null;
+      state.last = null;
+    },
 
     // Calls the function of the script; returns what it returns.
     begin(script, input) {

@@ -1,14 +1,34 @@
-// Makes the globals of functions in queries unchangeable: every object that code can reach without making it. Rows of a
-// query share these globals, and nothing that one row does may be visible to another. Called when a runtime is prepared.
-(function () {
+// Makes the globals of a runtime unchangeable that many calls share: every object that code can reach without making it.
+// Nothing that one call does may be visible to another. Called when a runtime is prepared.
+//
+// What freezing cannot stop, and what would tell that something is frozen, is guarded: when code reads it, `notice` is
+// called, and then the call is repeated in a runtime of its own and this one is not used again.
+(function (notice) {
   'use strict';
-  const { freeze, getOwnPropertyDescriptor, getPrototypeOf } = Object;
-  const { ownKeys } = Reflect;
-
-  // State behind accessors, which freezing does not stop.
+  const { defineProperty, freeze, getOwnPropertyDescriptor, getPrototypeOf } = Object;
+  const { apply, ownKeys } = Reflect;
   const NativeError = getPrototypeOf(TypeError);
-  delete NativeError.prepareStackTrace;
-  delete NativeError.stackTraceLimit;
+
+  const guarded = [
+    // State behind accessors and in the engine.
+    [NativeError, ['prepareStackTrace', 'stackTraceLimit']],
+    // Calls back after the call, or shows what is still in memory.
+    [globalThis, ['FinalizationRegistry', 'WeakRef']],
+    // Makes code that is not strict, or reaches globals by names that are no words of the script.
+    [globalThis, ['Function', 'eval', 'globalThis']],
+    [Function.prototype, ['constructor']],
+    [getPrototypeOf(function* () {}), ['constructor']],
+    [getPrototypeOf(async function () {}), ['constructor']],
+    [getPrototypeOf(async function* () {}), ['constructor']],
+    // Changes that are refused without an error, or errors that are hidden.
+    [globalThis, ['Reflect', 'Promise', 'AggregateError', 'AsyncDisposableStack', 'queueMicrotask']],
+    [Array, ['fromAsync']],
+    [NativeError, ['captureStackTrace']],
+    [Error, ['captureStackTrace']],
+    // Shows what is frozen or guarded.
+    [Object, ['isExtensible', 'isFrozen', 'isSealed', 'getOwnPropertyDescriptor', 'getOwnPropertyDescriptors']],
+    [Object.prototype, ['__lookupGetter__', '__lookupSetter__']],
+  ];
 
   // What syntax and methods make, and no global names.
   const pending = [
@@ -16,6 +36,7 @@
     function* () {},
     async function () {},
     async function* () {},
+    (async function* () {})(),
     [].values(),
     ''[Symbol.iterator](),
     new Map().entries(),
@@ -24,7 +45,27 @@
     (function () { return arguments; })(),
     [].values().map((value) => value),
     Iterator.from({ next() {} }),
+    Iterator.concat([]),
   ];
+
+  for (const [object, names] of guarded) {
+    for (const name of names) {
+      const property = getOwnPropertyDescriptor(object, name);
+      if (property === undefined) continue;
+      const { value, get, enumerable } = property;
+      pending.push(value);
+      defineProperty(object, name, {
+        get() {
+          notice();
+          return get === undefined ? value : apply(get, object, []);
+        },
+        set: notice,
+        enumerable,
+        configurable: false,
+      });
+    }
+  }
+
   const seen = new Set();
   while (pending.length > 0) {
     const value = pending.pop();

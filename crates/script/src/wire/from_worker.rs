@@ -14,6 +14,7 @@ const FINISHED: u8 = 3;
 const EVALUATED: u8 = 4;
 const CHECKED: u8 = 5;
 const FAILED: u8 = 6;
+const AGAIN: u8 = 7;
 
 /// A message that the server receives.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub(crate) enum FromWorker {
     Finished(Finished),
     Evaluated(Vec<Option<Value>>),
     Checked,
+    /// The script needs a runtime of its own, and has already sent operations.
+    Again,
     /// With what the script has logged until then.
     Failed {
         failure: Failure,
@@ -76,6 +79,10 @@ pub(crate) fn put_checked(out: &mut Vec<u8>) {
     out.put_u8(CHECKED);
 }
 
+pub(crate) fn put_again(out: &mut Vec<u8>) {
+    out.put_u8(AGAIN);
+}
+
 pub(crate) fn put_failed(out: &mut Vec<u8>, failure: &Failure, log: &str) {
     out.put_u8(FAILED);
     out.put_bytes(log.as_bytes());
@@ -123,6 +130,7 @@ pub(crate) fn read(message: Bytes) -> Result<FromWorker, Malformed> {
         }),
         EVALUATED => FromWorker::Evaluated(fields.list(values::result)?),
         CHECKED => FromWorker::Checked,
+        AGAIN => FromWorker::Again,
         FAILED => FromWorker::Failed { log: fields.text()?, failure: failure(&mut fields)? },
         _ => return Err(Malformed),
     };

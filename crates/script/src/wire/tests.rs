@@ -177,6 +177,7 @@ proptest! {
             seed,
             logs: flags.1,
             quota: Quota { max: texts[4].clone(), usage: texts[5].clone() },
+            needs_own_runtime: !flags.1,
         };
         let allowance = Allowance { time: Duration::from_micros(ms >> 1), memory_bytes: seed };
         let message = written(|out| to_worker::put_run(out, allowance, &call));

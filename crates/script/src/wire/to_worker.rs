@@ -44,6 +44,7 @@ pub(crate) fn put_run(out: &mut Vec<u8>, allowance: Allowance, call: &Call) {
     out.put_bool(call.logs);
     out.put_bytes(call.quota.max.as_bytes());
     out.put_bytes(call.quota.usage.as_bytes());
+    out.put_bool(call.needs_own_runtime);
 }
 
 pub(crate) fn put_evaluate(out: &mut Vec<u8>, allowance: Allowance, batch: &FunctionBatch) {
@@ -109,6 +110,7 @@ fn call(fields: &mut Fields) -> Result<Call, Malformed> {
         seed: fields.u64()?,
         logs: fields.bool()?,
         quota: Quota { max: fields.text()?, usage: fields.text()? },
+        needs_own_runtime: fields.bool()?,
     })
 }
 

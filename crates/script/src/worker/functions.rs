@@ -23,8 +23,9 @@ const MESSAGE_MARGIN_BYTES: usize = 1024;
 /// Calls the functions; returns the encoded results.
 ///
 /// No row sees what another one has left behind. Rows are called in a sealed runtime, each with functions of its own,
-/// in strict mode, so that code which would change something shared throws (`sealing`). Code that throws, for this reason or another,
-/// is called again in a runtime of its own as it is written, and so are its calls for the rows after it.
+/// in strict mode, so that code which would change something shared throws (`sealing`). Code that throws, for this reason
+/// or another, or reads what is guarded, is called again in a runtime of its own as it is written, and so are its calls
+/// for the rows after it.
 pub(super) fn evaluate(
     realm: &Realm,
     prelude: Prelude,
@@ -47,8 +48,8 @@ pub(super) fn evaluate(
             let length = results.len();
             if let Some(script) = &sealed[index] {
                 match (Caller { realm, ctx: &ctx }).call(script, &arguments, &mut results) {
-                    Ok(()) => continue,
-                    Err(Failure::Thrown(_) | Failure::Syntax(_)) => {
+                    Ok(()) if !realm.state.has_noticed.get() => continue,
+                    Ok(()) | Err(Failure::Thrown(_) | Failure::Syntax(_)) => {
                         results.truncate(length);
                         sealed[index] = None;
                     }

@@ -1,4 +1,4 @@
-//! The worker process: receives calls on its input, executes them in fresh JavaScript runtimes, answers on its output.
+//! The worker process: receives calls on its input, executes them in JavaScript runtimes, answers on its output.
 //!
 //! It has one thread, which gives up its rights before it reads the first call.
 //!
@@ -12,12 +12,15 @@
 //! | `procedure`, `functions` | the two kinds of calls |
 //! | `outcome` | how they end |
 //! | `state` | what native functions share: time, randomness, log, queued operations |
-//! | `spares` | runtimes that are made before they are needed |
+//! | `spares`, `sealing` | runtimes that are made before they are needed; which scripts may share one |
+//! | `isolation` | tests that shared runtimes carry nothing from call to call |
 
 mod compile;
 #[cfg(target_os = "linux")]
 mod confine;
 mod functions;
+#[cfg(test)]
+mod isolation;
 mod natives;
 mod outcome;
 mod pipe;
@@ -27,10 +30,11 @@ mod sealing;
 mod spares;
 mod state;
 
+use crate::Call;
 use crate::wire::from_worker::{self, Failure};
 use crate::wire::to_worker::{self, Allowance, ToWorker};
 use pipe::{Closed, Pipe};
-use realm::{Kind, Prelude};
+use realm::{Kind, Prelude, Realm};
 use spares::Spares;
 use std::process::ExitCode;
 
@@ -39,6 +43,8 @@ use std::process::ExitCode;
 enum Over {
     /// The server gets this answer.
     Failed(Failure),
+    /// The server is to make the call again, for a runtime of its own.
+    Again,
     /// The server has stopped the call and expects no answer.
     Stopped,
     /// The server is gone.
@@ -104,15 +110,7 @@ fn call(pipe: &mut Pipe, spares: &mut Spares, message: ToWorker) -> Result<Resul
     let answer = match message {
         ToWorker::Run { allowance, call } => {
             limit_processor_time(&allowance);
-            let realm = spares.take_script(&call.name, &call.source)?;
-            match procedure::run(&realm, allowance, &call, pipe) {
-                // Sent before the runtime is torn down, for which nobody has to wait.
-                Ok(finished) => Ok(pipe.send(|out| from_worker::put_finished(out, &finished))),
-                Err(over) => {
-                    log = realm.state.take_log();
-                    Err(over)
-                }
-            }
+            run(pipe, spares, allowance, &call, &mut log)?
         }
         ToWorker::Evaluate { allowance, batch } => {
             limit_processor_time(&allowance);
@@ -148,9 +146,62 @@ fn call(pipe: &mut Pipe, spares: &mut Spares, message: ToWorker) -> Result<Resul
     Ok(match answer {
         Ok(sent) => sent,
         Err(Over::Failed(failure)) => pipe.send(|out| from_worker::put_failed(out, &failure, &log)),
+        Err(Over::Again) => pipe.send(from_worker::put_again),
         Err(Over::Stopped) => Ok(()),
         Err(Over::Closed) => Err(Closed),
     })
+}
+
+/// Executes a procedure or trigger and answers it if it ends normally.
+fn run(
+    pipe: &mut Pipe,
+    spares: &mut Spares,
+    allowance: Allowance,
+    call: &Call,
+    log: &mut String,
+) -> Result<Result<Result<(), Closed>, Over>, NoRuntime> {
+    let mut realm = spares.take_script(call)?;
+    let mut ran = procedure::run(&realm, allowance, call, pipe);
+    if realm.is_sealed && may_be_of_sealing(&realm, &ran) {
+        if realm.state.has_operated.get() {
+            spares.needs_own(call);
+            return Ok(Err(Over::Again));
+        }
+        let has_noticed = realm.state.has_noticed.get();
+        let allowance = Allowance { time: realm.state.time_left(), ..allowance };
+        let call = Call { clock: realm.state.clock_now(), ..call.clone() };
+        realm = spares.take(Kind::Documents)?;
+        ran = procedure::run(&realm, allowance, &call, pipe);
+        if has_noticed || ran.is_ok() {
+            spares.needs_own(&call);
+        }
+    }
+    Ok(match ran {
+        Ok(finished) => {
+            // Sent before the runtime is torn down, for which nobody has to wait.
+            let sent = pipe.send(|out| from_worker::put_finished(out, &finished));
+            spares.keep_script(call, realm);
+            Ok(sent)
+        }
+        Err(over) => {
+            *log = realm.state.take_log();
+            Err(over)
+        }
+    })
+}
+
+/// Whether a call in a sealed runtime may have ended in another way than it would have in a runtime of its own.
+fn may_be_of_sealing<T>(realm: &Realm, ran: &Result<T, Over>) -> bool {
+    match ran {
+        Ok(_) => realm.state.has_noticed.get(),
+        // The calls before may have left garbage.
+        Err(Over::Failed(Failure::MemoryExceeded)) => true,
+        Err(Over::Failed(Failure::TimeExceeded)) => false,
+        Err(Over::Failed(Failure::Thrown(_) | Failure::Syntax(_) | Failure::Result(_))) => {
+            realm.state.has_noticed.get() || realm.state.may_be_of_sealing.get()
+        }
+        Err(Over::Again | Over::Stopped | Over::Closed) => false,
+    }
 }
 
 /// Bounds what a call can use if the server dies before it can kill the worker.

@@ -35,6 +35,8 @@ pub(super) fn object<'js>(ctx: &Ctx<'js>, state: &Rc<State>) -> rquickjs::Result
     natives.set("logs", Function::new(ctx.clone(), move || shared.logs.get())?)?;
     let shared = Rc::clone(state);
     natives.set("log", Function::new(ctx.clone(), move |line: Text| shared.log(&line.0))?)?;
+    let shared = Rc::clone(state);
+    natives.set("notice", Function::new(ctx.clone(), move || shared.has_noticed.set(true))?)?;
     natives.set("byteLength", Function::new(ctx.clone(), |text: Text| text.0.len())?)?;
     natives.set("load", Function::new(ctx.clone(), load)?)?;
     natives.set("bodyMax", RESPONSE_BYTES_MAX)?;

@@ -37,6 +37,8 @@ pub(super) fn thrown<'js>(realm: &Realm, ctx: &Ctx<'js>, error: Value<'js>) -> F
     if error.is_null() && realm.state.may_be_full() || is_memory_error(realm, ctx, &error) {
         return Failure::MemoryExceeded;
     }
+    let is_plain = !error.is_error() || is_plain_error(realm, ctx, &error);
+    realm.state.may_be_of_sealing.set(realm.is_sealed && !is_plain);
     match describe(realm, ctx, error) {
         Ok(thrown) => Failure::Thrown(thrown),
         Err(_) if realm.state.is_late() => Failure::TimeExceeded,
@@ -58,6 +60,13 @@ fn is_memory_error<'js>(realm: &Realm, ctx: &Ctx<'js>, error: &Value<'js>) -> bo
     let exception = rquickjs::Exception::from_object(object.clone());
     object.get_prototype().is_some_and(|prototype| prototype == internal_error)
         && exception.and_then(|exception| exception.message()).is_some_and(|text| is_memory_message(&text))
+}
+
+/// Whether an error has no special class. The engine makes none of these, so the script has thrown it.
+fn is_plain_error<'js>(realm: &Realm, ctx: &Ctx<'js>, error: &Value<'js>) -> bool {
+    let Some(object) = error.as_object().filter(|_| !error.is_proxy()) else { return false };
+    let Ok(plain) = realm.entry.plain_error.clone().restore(ctx) else { return false };
+    object.get_prototype().is_some_and(|prototype| prototype == plain)
 }
 
 fn describe<'js>(realm: &Realm, ctx: &Ctx<'js>, error: Value<'js>) -> rquickjs::Result<Thrown> {

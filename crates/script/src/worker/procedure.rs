@@ -26,6 +26,9 @@ pub(super) fn run(
     state.logs.set(call.logs);
     realm.limit_memory(allowance.memory_bytes);
     let running = Running { realm };
+    if realm.is_sealed {
+        running.reset()?;
+    }
     let returned = running.begin(call)?;
     running.run_jobs()?;
     loop {
@@ -33,6 +36,7 @@ pub(super) fn run(
         if operations.is_empty() {
             return running.finish(returned);
         }
+        state.has_operated.set(true);
         pipe.send(|out| from_worker::put_operate(out, &operations))?;
         let replies = receive_replies(pipe, operations.len())?;
         state.is_budget_low.set(replies.is_budget_low);
@@ -62,6 +66,14 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
+    /// Forgets the call before.
+    fn reset(&self) -> Result<(), Failure> {
+        self.with(|ctx, entry| {
+            let reset = || -> rquickjs::Result<()> { entry.reset.clone().restore(ctx)?.call(()) };
+            reset().map_err(|error| self.failure(ctx, error))
+        })
+    }
+
     /// Calls the function of the script; returns its promise if it returns one.
     fn begin(&self, call: &Call) -> Result<Option<Persistent<Promise<'static>>>, Failure> {
         self.with(|ctx, entry| {
@@ -87,9 +99,10 @@ impl Running<'_> {
             match self.realm.runtime.execute_pending_job() {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
-                // Jobs turn what the script throws into rejections; only the engine itself fails here.
-                Err(_) if self.realm.state.is_late() => return Err(Failure::TimeExceeded),
-                Err(_) => return Err(Failure::MemoryExceeded),
+                Err(_) => {
+                    let thrown = |ctx: &Ctx<'_>| self.failure(ctx, rquickjs::Error::Exception);
+                    return Err(self.realm.context.with(|ctx| thrown(&ctx)));
+                }
             }
         }
     }

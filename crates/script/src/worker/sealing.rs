@@ -1,63 +1,83 @@
-//! Whether a function may be called for many rows in one sealed runtime.
+//! Whether the calls of a script may share a sealed runtime: the rows of a query for functions, the calls of a procedure
+//! or trigger.
 //!
-//! There it is compiled in strict mode, and everything shared is frozen: code that would change something shared throws
-//! and is called again alone, as it is written. That is not enough for code whose result differs without an error that
-//! leaves the function. Such code is recognised by the words it cannot do without. A word in a text or a comment also
-//! counts: the function is then only slower.
+//! In a sealed runtime a script is compiled in strict mode, and everything shared is frozen: code that would change
+//! something shared throws. It is then called again in a runtime of its own, as it is written. That is not enough for code
+//! whose result differs without an error that leaves the function. Such code is recognised before it is called by the
+//! words and declarations that it cannot do without, and while it is called by what it reads (`prelude/seal.js`).
+//!
+//! Texts and comments are no code (`code_of`). Where it is not clear what is code, all of it counts: the script is then
+//! only slower.
 
-/// Words of code that may behave differently in strict mode or on frozen objects without throwing, or that may hide
-/// a throw.
-const WORDS: [&str; 15] = [
+use std::iter::Peekable;
+use std::str::CharIndices;
+
+/// Words of code that may behave differently in strict mode, or that may hide a throw.
+const WORDS: [&str; 9] = [
     // Have another value, or another effect, in strict mode.
     "this",
     "arguments",
     "eval",
-    "caller",
-    "callee",
-    // Makes code that is not strict.
-    "Function",
-    "constructor",
-    // Changes that are refused without an error.
-    "Reflect",
     // Hide an error.
     "catch",
     "finally",
     "then",
-    "Promise",
     "async",
     "await",
-    "AggregateError",
+    "import",
 ];
 
-/// Whether all rows get the results that calls of the function alone would have.
+/// Global names that cost a second call when a script reads them in a sealed runtime.
+const READ_ONCE: [&str; 8] = [
+    "globalThis",
+    "Function",
+    "Reflect",
+    "Promise",
+    "AggregateError",
+    "WeakRef",
+    "FinalizationRegistry",
+    "queueMicrotask",
+];
+
+/// Whether all calls get the results that calls with runtimes of their own would have.
 pub(super) fn is_sealable(source: &str) -> bool {
     // A name may be written with escapes.
-    !source.contains("\\u")
-        && !words(source).any(|word| WORDS.contains(&word))
-        && !has_function_in_block(source)
+    if source.contains("\\u") {
+        return false;
+    }
+    match code_of(source) {
+        Some(code) => has_no_words(&code) && !has_function_in_block(&code, 1),
+        // No closing bracket is sure to be one.
+        None => has_no_words(source) && !has_function_in_block(&source.replace('}', " "), 0),
+    }
 }
 
-fn words(source: &str) -> impl Iterator<Item = &str> {
-    source.split(|it: char| !is_part_of_word(it)).filter(|word| !word.is_empty())
+fn has_no_words(code: &str) -> bool {
+    !words(code).any(|word| WORDS.contains(&word) || READ_ONCE.contains(&word))
+}
+
+fn words(code: &str) -> impl Iterator<Item = &str> {
+    code.split(|it: char| !is_part_of_word(it)).filter(|word| !word.is_empty())
 }
 
 fn is_part_of_word(it: char) -> bool {
     it.is_alphanumeric() || it == '_' || it == '$'
 }
 
-/// Whether a function is declared in a block: outside strict mode its name is visible around the block.
-fn has_function_in_block(source: &str) -> bool {
+/// Whether a function is declared within more than this many brackets, that is in a block: outside strict mode its name
+/// is visible around the block.
+fn has_function_in_block(code: &str, depth_max: i64) -> bool {
     const KEYWORD: &str = "function";
     let mut depth = 0_i64;
     let mut from = 0;
-    for (position, _) in source.match_indices(KEYWORD) {
-        depth += source[from..position].bytes().map(depth_change).sum::<i64>();
+    for (position, _) in code.match_indices(KEYWORD) {
+        depth += code[from..position].bytes().map(depth_change).sum::<i64>();
         from = position;
-        let is_word = !source[..position].ends_with(is_part_of_word)
-            && !source[position + KEYWORD.len()..].starts_with(is_part_of_word);
+        let is_word = !code[..position].ends_with(is_part_of_word)
+            && !code[position + KEYWORD.len()..].starts_with(is_part_of_word);
         let name =
-            source[position + KEYWORD.len()..].trim_start_matches(|it: char| it.is_whitespace() || it == '*');
-        if is_word && depth > 1 && name.starts_with(is_part_of_word) {
+            code[position + KEYWORD.len()..].trim_start_matches(|it: char| it.is_whitespace() || it == '*');
+        if is_word && depth > depth_max && name.starts_with(is_part_of_word) {
             return true;
         }
     }
@@ -72,9 +92,124 @@ fn depth_change(byte: u8) -> i64 {
     }
 }
 
+/// The text without comments, strings and regular expressions; `None` if it is not clear where they are.
+fn code_of(source: &str) -> Option<String> {
+    let mut code = String::with_capacity(source.len());
+    let mut rest = source.char_indices().peekable();
+    while let Some((position, it)) = rest.next() {
+        let next = rest.peek().map(|(_, next)| *next);
+        match it {
+            '/' if next == Some('/') => skip_line(&mut rest),
+            '/' if next == Some('*') => {
+                let end = source[position + 2..].find("*/")? + position + 4;
+                while rest.next_if(|(at, _)| *at < end).is_some() {}
+                // A comment separates words.
+                code.push(' ');
+            }
+            '/' => match before_slash(&code) {
+                Before::Operand => code.push('/'),
+                Before::Operator => {
+                    skip_expression(&mut rest)?;
+                    code.push_str("\"\"");
+                }
+                Before::Unclear => {
+                    let line = source[position + 1..].lines().next().unwrap_or_default();
+                    if line.contains(['/', '"', '\'', '`', '{', '}']) {
+                        return None;
+                    }
+                    code.push('/');
+                }
+            },
+            '"' | '\'' => {
+                skip_string(&mut rest, it)?;
+                code.push_str("\"\"");
+            }
+            // What a template contains is code or may look like it.
+            '`' => return None,
+            // A comment as in HTML.
+            '<' if source[position..].starts_with("<!--") => return None,
+            '-' if source[position..].starts_with("-->") => return None,
+            it => code.push(it),
+        }
+    }
+    Some(code)
+}
+
+fn skip_line(rest: &mut Peekable<CharIndices<'_>>) {
+    while rest.next_if(|(_, it)| !is_line_end(*it)).is_some() {}
+}
+
+fn is_line_end(it: char) -> bool {
+    matches!(it, '\n' | '\r' | '\u{2028}' | '\u{2029}')
+}
+
+fn skip_string(rest: &mut Peekable<CharIndices<'_>>, quote: char) -> Option<()> {
+    loop {
+        match rest.next()?.1 {
+            '\\' => _ = rest.next()?,
+            it if it == quote => return Some(()),
+            '\n' | '\r' => return None,
+            _ => {}
+        }
+    }
+}
+
+fn skip_expression(rest: &mut Peekable<CharIndices<'_>>) -> Option<()> {
+    let mut is_in_class = false;
+    loop {
+        match rest.next()?.1 {
+            '\\' => _ = rest.next()?,
+            '[' => is_in_class = true,
+            ']' => is_in_class = false,
+            '/' if !is_in_class => return Some(()),
+            it if is_line_end(it) => return None,
+            _ => {}
+        }
+    }
+}
+
+/// What is before a slash, which decides whether it divides or begins a regular expression.
+enum Before {
+    Operand,
+    Operator,
+    Unclear,
+}
+
+fn before_slash(code: &str) -> Before {
+    const OPERATORS: [&str; 13] = [
+        "return",
+        "typeof",
+        "case",
+        "in",
+        "of",
+        "delete",
+        "void",
+        "throw",
+        "new",
+        "else",
+        "do",
+        "instanceof",
+        "yield",
+    ];
+    let code = code.trim_end();
+    match code.chars().next_back() {
+        None => Before::Operator,
+        Some(it) if is_part_of_word(it) => {
+            let before = code.trim_end_matches(is_part_of_word);
+            let is_operator = OPERATORS.contains(&&code[before.len()..]) && !before.ends_with('.');
+            if is_operator { Before::Operator } else { Before::Operand }
+        }
+        Some('"' | ']') => Before::Operand,
+        // The end of a group, of a condition or of a block; a number or a property.
+        Some(')' | '}' | '.') => Before::Unclear,
+        Some('+' | '-') if code.ends_with("++") || code.ends_with("--") => Before::Unclear,
+        Some(_) => Before::Operator,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::is_sealable;
+    use super::*;
 
     #[test]
     fn ordinary_functions_are_sealable() {
@@ -82,8 +217,12 @@ mod tests {
             "function (score) { return score > 5000; }",
             "function f(x) { function double(y) { return 2 * y; } return double(x); }",
             "function f(x) { if (x == undefined) throw 'no input'; return x.map(function (y) { return y + 1; }); }",
-            "function f(x) { return g(x); } function g(x) { return /a+/.test(x) ? `${x}` : Math.max(x, 1); }",
+            "function f(x) { return g(x); } function g(x) { return /a+/.test(x) ? x : Math.max(x, 1); }",
+            "function f(x) { return `${x}` + /a+/.test(x); }",
             "x => ({ thisOne: x, myFunction: 1 })",
+            "function (x) { // this function is only called\n /* to catch\n errors */ return 'await ' + \"then\"; }",
+            "function (x) { var a = '}'; function half(x) { return (x + 1) / 2;\n }\n return x / 3; }",
+            r#"function (x) { var quote = /[/"]'{/g; function f() {} return x / 2 / 3; }"#,
         ] {
             assert!(is_sealable(source), "{source}");
         }
@@ -96,11 +235,20 @@ mod tests {
             "function (x) { try { z = x; return 1; } catch (e) { return 2; } }",
             "function (x) { try { z = x; } finally { return 2; } }",
             "function (x) { { function f() { return 1; } } return typeof f; }",
+            "function (x) { var brace = '}'; { function f() { return 1; } } return typeof f; }",
+            "function (x) { var brace = /}/; { function f() { return 1; } } return typeof f; }",
+            "function (x) { var brace = `}`; { function f() { return 1; } } return typeof f; }",
+            "function (x) { /* } */ { function f() { return 1; } } return typeof f; }",
+            "function (x) { if (x) /}/.test(x); { function f() { return 1; } } return typeof f; }",
+            "function (x) { return /\"/.test(x) ? this : /\"/; }",
+            "function (x) { return x++ / 2 + this.x / 3; }",
+            "function (x) { return `${this}`; }",
             "function (x) { if (x) { function *f() {} } return typeof f; }",
             "function (x) { return ev\\u0061l('x'); }",
             "function (x) { return Reflect.set(globalThis, 'z', 1); }",
             "async function (x) { return 1; }",
             "function (x) { x = 2; return arguments[0]; }",
+            "function (x) { return '\\'' + this + '\\''; }",
         ] {
             assert!(!is_sealable(source), "{source}");
         }

@@ -1,18 +1,30 @@
 //! Runtimes that are made before they are needed, while the server does something else.
 //!
-//! One is kept for functions of the query before, one for any script, and one each for the scripts called last, with their compiled text.
-//! A runtime in which a text was compiled serves only that text. Compiling executes nothing of it, and is bounded as if
-//! it did: the next call may wait already.
+//! One is kept for functions of the query before, one for any script, and one each for the scripts called last, with
+//! their compiled text. A runtime in which a text was compiled serves only that text, in one container. Compiling
+//! executes nothing of it, and is bounded as if it did: the next call may wait already.
+//!
+//! Making a runtime takes longer than most calls. So a script that is called often gets a sealed one, which serves many
+//! of its calls: no code can change what a later call sees. Code that may notice that it is sealed (`sealing`), or that
+//! throws what the engine throws, has a runtime of its own for each call. So has a call that fails for want of memory.
 
+use super::compile::Strictness;
 use super::realm::{Kind, Prelude, Realm};
+use super::sealing::is_sealable;
 use super::{NoRuntime, compile};
-use crate::{Function, FunctionBatch};
+use crate::{Call, Function, FunctionBatch};
 use rquickjs::Persistent;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Scripts for which a runtime is kept.
 const SCRIPTS_MAX: usize = 4;
+
+/// Calls of a script after which it gets a sealed runtime: to make one takes as long as several others.
+const SEALED_AFTER_CALLS: u32 = 3;
+
+/// Processor time of a call after which its sealed runtime is not used again: what it has used of memory may be much.
+const SHORT_CALL: Duration = Duration::from_millis(5);
 
 /// Calls of functions for which no runtime is sealed: that takes as long as making several. An estimate.
 const FEW_CALLS: u32 = 8;
@@ -42,8 +54,54 @@ struct Sealed {
 struct Prepared {
     name: String,
     source: Arc<str>,
+    /// The link of its container.
+    container: String,
+    calls: u32,
+    /// Whether each of its calls needs a runtime of its own.
+    needs_own: bool,
     /// `None` while it has to be made again.
     realm: Option<Realm>,
+}
+
+impl Prepared {
+    fn new(call: &Call) -> Prepared {
+        Prepared {
+            name: call.name.clone(),
+            source: Arc::clone(&call.source),
+            container: call.links.self_link.clone(),
+            calls: 0,
+            needs_own: !is_sealable(&call.source),
+            realm: None,
+        }
+    }
+
+    fn is_of(&self, call: &Call) -> bool {
+        self.name == call.name && self.container == call.links.self_link && self.source == call.source
+    }
+
+    fn is_to_be_sealed(&self) -> bool {
+        !self.needs_own && self.calls >= SEALED_AFTER_CALLS
+    }
+
+    /// Makes its runtime, unless it has the right one.
+    fn prepare(&mut self, prelude: Prelude) -> Result<(), NoRuntime> {
+        let is_to_be_sealed = self.is_to_be_sealed();
+        if self.realm.as_ref().is_some_and(|realm| realm.is_sealed || !is_to_be_sealed) {
+            return Ok(());
+        }
+        if is_to_be_sealed {
+            match prepare(prelude, &self.name, &self.source, Strictness::Strict)? {
+                Ok(realm) => self.realm = Some(realm),
+                Err(Unprepared::Refused) => self.needs_own = true,
+                // The machine may be busy: this is tried again after some calls.
+                Err(Unprepared::Late) => self.calls = 0,
+            }
+        }
+        if self.realm.is_none() {
+            self.realm = prepare(prelude, &self.name, &self.source, Strictness::AsWritten)?.ok();
+        }
+        Ok(())
+    }
 }
 
 impl Spares {
@@ -56,7 +114,7 @@ impl Spares {
     pub(super) fn take(&mut self, kind: Kind) -> Result<Realm, NoRuntime> {
         let spare = match kind {
             Kind::Documents => self.documents.take(),
-            Kind::Functions | Kind::SealedFunctions => None,
+            Kind::Functions | Kind::SealedFunctions | Kind::SealedDocuments => None,
         };
         match spare {
             Some(realm) => Ok(realm),
@@ -79,21 +137,21 @@ impl Spares {
 
     /// Keeps a sealed runtime for more calls of the same functions, unless they have left work behind.
     pub(super) fn keep_sealed(&mut self, functions: Vec<Function>, realm: Realm) {
-        if !realm.runtime.is_job_pending() {
+        if !realm.state.has_noticed.get() && !realm.runtime.is_job_pending() {
             realm.runtime.run_gc();
             self.sealed = Some(Sealed { functions, realm });
         }
     }
 
     /// A runtime for a script, with its compiled text if it was called lately.
-    pub(super) fn take_script(&mut self, name: &str, source: &Arc<str>) -> Result<Realm, NoRuntime> {
-        let position =
-            self.scripts.iter().position(|prepared| prepared.name == name && prepared.source == *source);
+    pub(super) fn take_script(&mut self, call: &Call) -> Result<Realm, NoRuntime> {
+        let position = self.scripts.iter().position(|prepared| prepared.is_of(call));
         let mut prepared = match position {
             Some(position) => self.scripts.remove(position),
-            None => Prepared { name: name.to_owned(), source: Arc::clone(source), realm: None },
+            None => Prepared::new(call),
         };
-        let realm = prepared.realm.take();
+        prepared.calls = prepared.calls.saturating_add(1);
+        let realm = prepared.realm.take_if(|realm| !(realm.is_sealed && call.needs_own_runtime));
         if self.scripts.len() >= SCRIPTS_MAX {
             self.scripts.remove(0);
         }
@@ -104,45 +162,163 @@ impl Spares {
         }
     }
 
+    /// Keeps the sealed runtime of a call that has ended normally, unless it has left something behind.
+    pub(super) fn keep_script(&mut self, call: &Call, realm: Realm) {
+        if realm.is_sealed
+            && realm.state.processor_used() < SHORT_CALL
+            && realm.is_reusable()
+            && let Some(prepared) = self.scripts.last_mut().filter(|prepared| prepared.is_of(call))
+        {
+            prepared.realm = Some(realm);
+        }
+    }
+
+    /// From now on, each call of this script has a runtime of its own.
+    pub(super) fn needs_own(&mut self, call: &Call) {
+        if let Some(prepared) = self.scripts.last_mut().filter(|prepared| prepared.is_of(call)) {
+            prepared.needs_own = true;
+            prepared.realm = None;
+        }
+    }
+
     /// Makes the runtimes that were taken.
     pub(super) fn replenish(&mut self) -> Result<(), NoRuntime> {
         if self.documents.is_none() {
             self.documents = Some(Realm::new(self.prelude, Kind::Documents)?);
         }
         for prepared in &mut self.scripts {
-            if prepared.realm.is_none() {
-                prepared.realm = prepare(self.prelude, &prepared.name, &prepared.source)?;
-            }
+            prepared.prepare(self.prelude)?;
         }
         self.scripts.retain(|prepared| prepared.realm.is_some());
         Ok(())
     }
 }
 
-/// A runtime with a compiled script; `None` if compiling it fails or takes too much.
-fn prepare(prelude: Prelude, name: &str, source: &str) -> Result<Option<Realm>, NoRuntime> {
+/// Why no runtime was prepared for a script.
+enum Unprepared {
+    /// Compiling it fails or takes too much memory.
+    Refused,
+    /// Compiling it takes too long.
+    Late,
+}
+
+/// A runtime with a compiled script, sealed if that is strict.
+fn prepare(
+    prelude: Prelude,
+    name: &str,
+    source: &str,
+    strictness: Strictness,
+) -> Result<Result<Realm, Unprepared>, NoRuntime> {
     if source.len() > COMPILED_BYTES_MAX {
-        return Ok(None);
+        return Ok(Err(Unprepared::Refused));
     }
-    let mut realm = Realm::new(prelude, Kind::Documents)?;
+    let kind = match strictness {
+        Strictness::AsWritten => Kind::Documents,
+        Strictness::Strict => Kind::SealedDocuments,
+    };
+    let mut realm = Realm::new(prelude, kind)?;
     realm.state.start_preparation(PREPARATION_TIME_MAX);
     realm.limit_memory(PREPARATION_BYTES_MAX);
     realm.script = realm.context.with(|ctx| {
-        let script = compile::compile(&ctx, name, source).ok()?;
+        let script = compile::compile_as(&ctx, name, source, strictness).ok()?;
         Some(Persistent::save(&ctx, script))
     });
-    let is_prepared = realm.script.is_some() && !realm.state.is_late();
-    Ok(is_prepared.then_some(realm))
+    if realm.state.is_late() {
+        return Ok(Err(Unprepared::Late));
+    }
+    if realm.script.is_none() {
+        return Ok(Err(Unprepared::Refused));
+    }
+    if realm.is_sealed {
+        realm.prepared();
+    }
+    Ok(Ok(realm))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::to_worker::Allowance;
+    use crate::{Clock, Links, Quota, Role};
+    use bytes::Bytes;
+
+    fn call(source: &str) -> Call {
+        Call {
+            name: "proc".to_owned(),
+            source: Arc::from(source),
+            role: Role::Procedure { parameters: Bytes::new() },
+            links: Links::default(),
+            clock: Clock::Fixed { at_ms: 0 },
+            seed: 0,
+            logs: false,
+            quota: Quota::default(),
+            needs_own_runtime: false,
+        }
+    }
+
+    /// More calls than a script needs on any machine to be compiled in time once.
+    const MANY_CALLS: u32 = 200;
+
+    /// The number of calls of a script with runtimes of their own before one with a sealed runtime.
+    fn calls_before_sealed(spares: &mut Spares, call: &Call) -> Option<u32> {
+        (0..MANY_CALLS).find(|_| {
+            let is_sealed = spares.take_script(call).unwrap().is_sealed;
+            spares.replenish().unwrap();
+            is_sealed
+        })
+    }
+
+    fn spares() -> Spares {
+        Spares::new(Prelude::compile().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_script_that_is_called_often_has_a_sealed_runtime() {
+        let ordinary = call("function () { return 1; }");
+        assert!(calls_before_sealed(&mut spares(), &ordinary) >= Some(SEALED_AFTER_CALLS));
+        for source in ["function () { return this; }", "function () { return 010; }"] {
+            assert_eq!(calls_before_sealed(&mut spares(), &call(source)), None, "{source}");
+        }
+        let alone = Call { needs_own_runtime: true, ..ordinary };
+        assert_eq!(calls_before_sealed(&mut spares(), &alone), None);
+    }
+
+    #[test]
+    fn a_sealed_runtime_serves_one_container() {
+        let mut spares = spares();
+        let one = call("function () { return 1; }");
+        assert!(calls_before_sealed(&mut spares, &one).is_some());
+        let links = Links { self_link: "other".to_owned(), ..Links::default() };
+        assert!(!spares.take_script(&Call { links, ..one.clone() }).unwrap().is_sealed);
+    }
+
+    #[test]
+    fn a_runtime_is_kept_unless_something_is_left() {
+        for (left, is_kept) in [
+            ("1", true),
+            // Garbage that only a search for cycles finds.
+            ("for (let n = 0; n < 20000; n += 1) { const a = [n]; a.push(a); }", true),
+            ("const kept = 1;", true),
+            ("const kept = new Uint8Array(1 << 20);", false),
+            ("(async function () { await 1; })(); 1", false),
+        ] {
+            let mut spares = spares();
+            let call = call("function () { return 1; }");
+            assert!(calls_before_sealed(&mut spares, &call).is_some());
+            let realm = spares.take_script(&call).unwrap();
+            let allowance = Allowance { time: Duration::from_secs(60), memory_bytes: 64 << 20 };
+            realm.state.start(allowance, call.clock, 0);
+            realm.limit_memory(allowance.memory_bytes);
+            realm.context.with(|ctx| ctx.eval::<rquickjs::Value, _>(left).map(|_| ())).unwrap();
+            assert_eq!(realm.is_reusable(), is_kept, "{left}");
+        }
+    }
 
     #[test]
     fn a_script_that_takes_much_to_compile_is_not_prepared() {
         let prelude = Prelude::compile().unwrap();
-        let is_prepared = |source: &str| prepare(prelude, "proc", source).unwrap().is_some();
+        let is_prepared =
+            |source: &str| prepare(prelude, "proc", source, Strictness::AsWritten).unwrap().is_ok();
         let of_length = |length: usize| format!("function () {{ {} }}", " ".repeat(length));
         assert!(!is_prepared(&of_length(COMPILED_BYTES_MAX)));
         assert!(!is_prepared("function () { no text"));
@@ -153,8 +329,8 @@ mod tests {
 
     #[test]
     fn what_is_not_prepared_is_forgotten() {
-        let mut spares = Spares::new(Prelude::compile().unwrap()).unwrap();
-        spares.take_script("proc", &Arc::from("function () { no text")).unwrap();
+        let mut spares = spares();
+        spares.take_script(&call("function () { no text")).unwrap();
         spares.replenish().unwrap();
         assert!(spares.scripts.is_empty());
     }

@@ -1,7 +1,8 @@
 //! What the native functions of a runtime share: time, randomness, log, and the queue of operations.
 
 use crate::limits::{
-    LOG_BYTES_MAX, MESSAGE_BYTES_MAX, MESSAGE_OPERATIONS_MAX, PENDING_BYTES_MAX, PENDING_OPERATIONS_MAX,
+    LOG_BYTES_MAX, MESSAGE_BYTES_MAX, MESSAGE_OPERATIONS_MAX, PENDING_OPERATIONS_MAX, heap_bytes_max,
+    pending_bytes_max,
 };
 use crate::wire::to_worker::Allowance;
 use crate::{Clock, DocumentLink, Links, Operation};
@@ -29,6 +30,12 @@ pub(super) struct State {
     random: Cell<u64>,
     /// Whether the script was interrupted at its deadline.
     pub(super) was_interrupted: Cell<bool>,
+    /// Whether operations of the call were sent to the server.
+    pub(super) has_operated: Cell<bool>,
+    /// Whether the script has read what a sealed runtime guards.
+    pub(super) has_noticed: Cell<bool>,
+    /// Whether the error that ended the call may be there only because the runtime is sealed.
+    pub(super) may_be_of_sealing: Cell<bool>,
     /// Whether a rejected promise could not be recorded.
     pub(super) has_lost_rejection: Cell<bool>,
     pub(super) is_budget_low: Cell<bool>,
@@ -50,6 +57,9 @@ impl Default for State {
             clock: Cell::new(Clock::Fixed { at_ms: 0 }),
             random: Cell::default(),
             was_interrupted: Cell::default(),
+            has_operated: Cell::default(),
+            has_noticed: Cell::default(),
+            may_be_of_sealing: Cell::default(),
             has_lost_rejection: Cell::default(),
             is_budget_low: Cell::default(),
             links: RefCell::default(),
@@ -62,7 +72,7 @@ impl Default for State {
 }
 
 impl State {
-    /// Starts the time of a call.
+    /// Starts a call; nothing is left of one before.
     pub(super) fn start(&self, allowance: Allowance, clock: Clock, seed: u64) {
         let now = Instant::now();
         self.started.set(now);
@@ -71,14 +81,28 @@ impl State {
         self.clock.set(clock);
         self.random.set(seed);
         self.was_interrupted.set(false);
+        self.has_operated.set(false);
+        self.has_noticed.set(false);
+        self.may_be_of_sealing.set(false);
+        self.has_lost_rejection.set(false);
+        self.is_budget_low.set(false);
+        self.log.borrow_mut().clear();
+        self.queue.borrow_mut().clear();
+        self.queued_bytes.set(0);
         self.processor_started.set(processor_time());
         self.memory_bytes.set(allowance.memory_bytes);
     }
 
     /// Whether the call has run long enough to have filled its memory with small objects.
     pub(super) fn may_be_full(&self) -> bool {
-        let used = processor_time().saturating_sub(self.processor_started.get());
-        used >= Duration::from_secs(self.memory_bytes.get()) / FILLED_BYTES_PER_SECOND_MAX
+        let used = self.processor_used();
+        let heap_bytes = heap_bytes_max(self.memory_bytes.get());
+        used >= Duration::from_secs(heap_bytes) / FILLED_BYTES_PER_SECOND_MAX
+    }
+
+    /// The processor time of the call.
+    pub(super) fn processor_used(&self) -> Duration {
+        processor_time().saturating_sub(self.processor_started.get())
     }
 
     /// How much of the time of the call is left.
@@ -151,11 +175,14 @@ impl State {
     pub(super) fn accept(&self, operation: Operation, bytes: usize) -> bool {
         let mut queue = self.queue.borrow_mut();
         let in_time = self.accepting.get().is_some_and(|until| Instant::now() < until);
-        let has_room = queue.len() < PENDING_OPERATIONS_MAX && self.queued_bytes.get() < PENDING_BYTES_MAX;
+        let queued_bytes = self.queued_bytes.get() + bytes;
+        // A single one is bounded by itself.
+        let fits = queue.is_empty() || queued_bytes <= pending_bytes_max(self.memory_bytes.get());
+        let has_room = queue.len() < PENDING_OPERATIONS_MAX && fits;
         let is_accepted = in_time && has_room && !self.is_budget_low.get();
         if is_accepted {
             queue.push_back(operation);
-            self.queued_bytes.set(self.queued_bytes.get() + bytes);
+            self.queued_bytes.set(queued_bytes);
         }
         is_accepted
     }

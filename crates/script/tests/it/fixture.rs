@@ -39,6 +39,7 @@ pub(crate) fn call(source: &str, parameters: &Value) -> Call {
         seed: 7,
         logs: true,
         quota: Quota { max: "documentSize=10240;".to_owned(), usage: "documentSize=1;".to_owned() },
+        needs_own_runtime: false,
     }
 }
 

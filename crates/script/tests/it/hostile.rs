@@ -21,6 +21,7 @@ async fn run(workers: &Workers, source: &str) -> Result<(), ScriptFault> {
         Ok(Ok(_)) => Ok(()),
         Ok(Err(CallFault::Script(fault))) => Err(fault),
         Ok(Err(CallFault::Host(fault))) => panic!("{source}: {fault}"),
+        Ok(Err(CallFault::Again)) => panic!("{source}: again"),
         Err(_) => panic!("{source}: still running"),
     }
 }
@@ -65,7 +66,7 @@ async fn endless_scripts_are_stopped() {
         "function () { for (const x of (function* () { while (true) yield 1; })()) {} }",
         "function () { eval('while (true) {}'); }",
         "function () { new Function('while (true) {}')(); }",
-        "function () { 'x'.repeat(1 << 20).replace(/x/g, function () { while (true) {} }); }",
+        "function () { 'x'.repeat(1 << 10).replace(/x/g, function () { while (true) {} }); }",
         "(function () { while (true) {} })()",
     ] {
         let ended = run(&workers, source).await;
@@ -73,6 +74,19 @@ async fn endless_scripts_are_stopped() {
         assert_eq!(ended, Err(ScriptFault::TimeExceeded { budget }), "{source}");
         still_works(&workers, source).await;
     }
+}
+
+#[tokio::test]
+async fn a_script_with_a_million_matches_is_stopped() {
+    // The engine collects all matches before it calls the function. Which limit that reaches first depends on the speed
+    // of the machine.
+    let source = "function () { 'x'.repeat(1 << 20).replace(/x/g, function () { while (true) {} }); }";
+    let workers = hostile_workers();
+    let ended = run(&workers, source).await;
+    let is_stopped =
+        matches!(ended, Err(ScriptFault::TimeExceeded { .. } | ScriptFault::MemoryExceeded { .. }));
+    assert!(is_stopped, "{ended:?}");
+    still_works(&workers, source).await;
 }
 
 #[tokio::test]
@@ -159,6 +173,19 @@ async fn a_worker_stays_within_its_memory() {
         "function () { var a = []; try { while (true) a.push(new Array(1000).fill(1)); } catch (e) { a = null; } }",
         "function () { var a = []; try { while (true) a.push('x'.repeat(1000) + a.length); } catch (e) { a = null; } }",
         "function () { var a = []; try { while (true) a.push(new Uint8Array(1 << 16).fill(1)); } catch (e) { a = null; } }",
+        // Operations that wait beside a full heap, and those of a single message.
+        "function () {
+            var text = 'x'.repeat(100000), count = 0, a = [];
+            while (__.createDocument(__.getSelfLink(), { id: 'n' + count, text })) count++;
+            if (count === 0) throw 'none is accepted';
+            try { while (true) a.push(new Array(1000).fill(1)); } catch (e) { a = null; }
+        }",
+        // A result beside a heap that is full but for what writing it takes.
+        "function () {
+            globalThis.kept = [];
+            try { while (true) kept.push(new Uint8Array(1 << 16).fill(1)); } catch (e) { kept.length -= 320; }
+            __.response.setBody('x'.repeat((4 << 20) - 2));
+        }",
     ] {
         assert_eq!(run(&workers, source).await, Ok(()), "{source}");
         let grown = peak_resident_kib(&argument) - before;

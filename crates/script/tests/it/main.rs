@@ -10,4 +10,5 @@ mod functions;
 mod hostile;
 mod pool;
 mod sandbox;
+mod sealed;
 mod triggers;

@@ -2,6 +2,7 @@
 
 mod functions;
 mod procedures;
+mod repetition;
 mod triggers;
 
 use crate::client::{Answer, Call, Client, container};
