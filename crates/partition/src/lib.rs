@@ -39,6 +39,7 @@ mod split;
 mod staging;
 mod state;
 mod storage;
+mod tally;
 mod unique;
 mod verdicts;
 mod view;

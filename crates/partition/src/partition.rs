@@ -24,6 +24,7 @@ use crate::shape::CurrentShape;
 use crate::split::{PreparedSplit, Seal, SealedPartition};
 use crate::staging::CountsChange;
 use crate::storage::{commit_fault, read_fault};
+use crate::tally::{self, Tally};
 use crate::view::{PartitionView, RecordPage, RecordScan};
 use crate::writer::{Command, Execution, KeyLock, SplitCommand, Writer};
 use arc_swap::ArcSwap;
@@ -35,7 +36,7 @@ use model::{
     StorageFault, Work,
 };
 use plan::{Condition, LogicalKey, Outcome, StepFault, Target, Transaction};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
@@ -516,26 +517,17 @@ impl PhysicalPartition {
         for code in search.into_codes() {
             let prefix: Bytes = [&self.spec.id.container.0.to_be_bytes()[..], &code].concat().into();
             let keys = keyspace::logical_range(&prefix);
-            loop {
-                let _step = self.environment.index.steps().step().await;
-                let keys = keys.clone();
-                if !self.send(|reply| Command::Weigh { keys, limit, reply }).await?? {
-                    break;
-                }
-            }
+            let tally = self.send(|reply| Command::Weigh { keys, limit, reply }).await??;
+            self.count(&tally).await?;
         }
         Ok(())
     }
 
     /// Prepares a split at `cut`, while the partition serves requests.
     pub async fn prepare_split(&self, cut: EffectiveKey) -> Result<PreparedSplit, Fault> {
-        loop {
-            let _step = self.environment.index.steps().step().await;
-            let cut = cut.clone();
-            if !self.send(|reply| Command::Tally { cut, reply }).await?? {
-                break;
-            }
-        }
+        let counted = cut.clone();
+        let tally = self.send(|reply| Command::Tally { cut: counted, reply }).await??;
+        self.count(&tally).await?;
         self.send(|reply| Command::Flush { reply }).await?;
         let view = self.view().await?;
         let mut halves = Vec::new();
@@ -548,6 +540,18 @@ impl PhysicalPartition {
             }
         }
         Ok(PreparedSplit { cut, halves })
+    }
+
+    /// Counts the keys of a tally, slowly: clients share the processor.
+    async fn count(&self, tally: &Weak<Tally>) -> Result<(), Fault> {
+        loop {
+            let step = self.environment.index.steps().slow_step().await;
+            let has_more = tally::count_some(tally, &self.environment.store, self.spec.id).await?;
+            if !has_more {
+                return Ok(());
+            }
+            step.end().await;
+        }
     }
 
     /// Seals the partition: its writer waits until the caller says what became of the batch that replaces it.

@@ -1,7 +1,7 @@
 //! A split: one partition becomes two that own the parts of its range before and after a cut.
 //!
 //! ```text
-//! 1 count      the documents and bytes after the cut, in steps; the writer counts later changes itself
+//! 1 count      the documents and bytes after the cut, in steps; the writer notes its changes (`tally`)
 //! 2 flush      the index segments, so that the children have little to replay
 //! 3 halves     of every index run: which of its documents are after the cut
 //! 4 seal       the writer commits what it has begun and waits
@@ -20,10 +20,9 @@ use crate::index::{Half, RunHalves, SealedIndex};
 use crate::keyspace::{self, META, PartitionId};
 use crate::owner::{Claim, Owner};
 use crate::partition::PartitionCounts;
-use crate::staging::CountsChange;
 use bytes::Bytes;
-use kv::{Batch, KeyRange};
-use model::{Ambient, EffectiveKey, LimitFault, Lsn};
+use kv::Batch;
+use model::{Ambient, EffectiveKey, Lsn};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -33,48 +32,6 @@ use tokio::sync::oneshot;
 pub struct PreparedSplit {
     pub(crate) cut: EffectiveKey,
     pub(crate) halves: Vec<RunHalves>,
-}
-
-/// Counts the documents after a cut, step by step, while the partition is written.
-#[derive(Debug)]
-pub(crate) struct Tally {
-    /// The keys after the cut.
-    pub(crate) keys: KeyRange,
-    /// Those that were counted; the writer counts later changes of them.
-    pub(crate) counted: KeyRange,
-    pub(crate) counts: PartitionCounts,
-}
-
-impl Tally {
-    pub(crate) fn new(keys: KeyRange) -> Tally {
-        let counted = KeyRange { start: keys.start.clone(), end: Some(keys.start.clone()) };
-        Tally { keys, counted, counts: PartitionCounts::default() }
-    }
-
-    pub(crate) fn is_complete(&self) -> bool {
-        self.counted == self.keys
-    }
-}
-
-/// A logical partition whose bytes are counted because it may be large.
-#[derive(Debug)]
-pub(crate) struct WeighedKey {
-    /// The bytes above which writes that add to it are refused.
-    pub(crate) limit: u64,
-    pub(crate) tally: Tally,
-}
-
-impl WeighedKey {
-    /// Refuses a change that adds bytes above the limit. A logical partition that is not counted to its end is not
-    /// limited yet.
-    pub(crate) fn check(&self, change: CountsChange) -> Result<(), LimitFault> {
-        let mut counts = self.tally.counts;
-        counts.change(change);
-        if change.bytes > 0 && self.tally.is_complete() && counts.bytes > self.limit {
-            return Err(LimitFault::LogicalPartitionFull { bytes: counts.bytes, limit: self.limit });
-        }
-        Ok(())
-    }
 }
 
 /// A partition whose writer waits for the batch that replaces it.

@@ -52,6 +52,13 @@ pub(crate) struct CountsChange {
     pub(crate) bytes: i64,
 }
 
+/// The change of the counts by one key.
+#[derive(Clone, Debug)]
+pub(crate) struct KeyChange {
+    pub(crate) key: Bytes,
+    pub(crate) change: CountsChange,
+}
+
 /// The state of the record under a key.
 pub(crate) enum RecordState {
     Absent,
@@ -79,7 +86,7 @@ pub(crate) struct Staging<'a> {
     changes: Changes,
     head: Head,
     /// The changes of the counts of the keys that are counted separately.
-    counted: [CountsChange; 2],
+    counted: [Vec<KeyChange>; 2],
 }
 
 /// A transaction whose steps were all accepted.
@@ -91,7 +98,7 @@ pub(crate) struct Accepted {
     pub(crate) changes: Changes,
     pub(crate) head: Head,
     /// The changes of the counts of the keys that are counted separately.
-    pub(crate) counted: [CountsChange; 2],
+    pub(crate) counted: [Vec<KeyChange>; 2],
     /// The prefix of the logical partition.
     pub(crate) logical_prefix: Bytes,
     /// Those of other logical partitions that housekeeping has changed in the same transaction.
@@ -115,7 +122,7 @@ impl<'a> Staging<'a> {
             log_bytes: 0,
             changes: Changes::new(),
             head,
-            counted: <[CountsChange; 2]>::default(),
+            counted: <[Vec<KeyChange>; 2]>::default(),
         }
     }
 
@@ -191,10 +198,10 @@ impl<'a> Staging<'a> {
 
     /// Counts a change of documents and bytes under `key`.
     fn count(&mut self, key: &[u8], documents: i64, bytes: i64) {
-        for (keys, change) in self.context.counted.iter().zip(&mut self.counted) {
+        for (keys, changes) in self.context.counted.iter().zip(&mut self.counted) {
             if keys.is_some_and(|keys| keys.contains(key)) {
-                change.documents += documents;
-                change.bytes += bytes;
+                let change = CountsChange { documents, bytes };
+                changes.push(KeyChange { key: Bytes::copy_from_slice(key), change });
             }
         }
     }

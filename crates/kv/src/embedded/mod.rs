@@ -21,6 +21,7 @@ mod journal;
 mod memtables;
 mod quiet;
 mod repair;
+mod rotation;
 mod synced;
 mod table;
 

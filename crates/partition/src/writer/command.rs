@@ -4,11 +4,12 @@ use super::{KeyLock, SplitCommand};
 use crate::basis::Basis;
 use crate::partition::{Executed, IdleClose, Unexecuted};
 use crate::published::Published;
+use crate::tally::Tally;
 use bytes::Bytes;
 use kv::KeyRange;
 use model::{EffectiveKey, Fault, Lsn, PartitionOrdinal, StorageFault, Work};
 use plan::{StepFault, Transaction};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -63,16 +64,16 @@ pub(crate) enum Command {
     },
     /// The container's definition was replaced.
     Reshape,
-    /// Counts some documents after a cut.
+    /// Notes changes after a cut from now on.
     Tally {
         cut: EffectiveKey,
-        reply: oneshot::Sender<Result<bool, Fault>>,
+        reply: oneshot::Sender<Result<Weak<Tally>, Fault>>,
     },
-    /// Counts some documents of a logical partition that may be large.
+    /// Notes changes of a logical partition that may be large from now on.
     Weigh {
         keys: KeyRange,
         limit: u64,
-        reply: oneshot::Sender<Result<bool, Fault>>,
+        reply: oneshot::Sender<Result<Weak<Tally>, Fault>>,
     },
     /// Flushes the index.
     Flush {

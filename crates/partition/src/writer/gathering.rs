@@ -128,8 +128,8 @@ impl Writer {
             partition: self.id,
             lineage: &self.lineage,
             counted: [
-                self.tally.as_ref().map(|tally| &tally.counted),
-                weighed.map(|place| &self.weighed[place].tally.counted),
+                self.tally.as_ref().map(|tally| &tally.keys),
+                weighed.map(|place| &self.weighed[place].tally.keys),
             ],
             shape: &shape,
             now,
@@ -138,7 +138,7 @@ impl Writer {
         };
         let evaluated = evaluate(context, &self.state, transaction, identities).await;
         let evaluated = evaluated.and_then(|(accepted, outcomes)| {
-            match weighed.map(|place| self.weighed[place].check(accepted.counted[1])) {
+            match weighed.map(|place| self.weighed[place].check(&accepted.counted[1])) {
                 Some(Err(fault)) => Err(StepFault { index: 0, fault: fault.into(), work: Work::Lookup }),
                 Some(Ok(())) | None => Ok((accepted, outcomes)),
             }
@@ -155,11 +155,12 @@ impl Writer {
         self.state.head = accepted.head;
         // Those of a draft may be lower than what was assigned since.
         self.numbering.store_in(&mut self.state.head);
-        if let Some(tally) = &mut self.tally {
-            tally.counts.change(accepted.counted[0]);
+        let [after_cut, of_key] = accepted.counted;
+        if let Some(tally) = &self.tally {
+            tally.note(self.state.head.lsn, after_cut);
         }
         if let Some(place) = weighed {
-            self.weighed[place].tally.counts.change(accepted.counted[1]);
+            self.weighed[place].tally.note(self.state.head.lsn, of_key);
         }
         self.state.submitted(gathered.number, &accepted.rows);
         gathered.bytes += accepted.bytes;

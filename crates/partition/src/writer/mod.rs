@@ -37,10 +37,10 @@ use crate::partition::{IdleClose, PartitionEnvironment, PartitionSpec};
 use crate::published::Published;
 use crate::record::Record;
 use crate::shape::CurrentShape;
-use crate::split::{Tally, WeighedKey};
 use crate::staging::TRANSACTION_BYTES_MAX;
 use crate::state::{BatchNumber, WriterState};
 use crate::storage::read_fault;
+use crate::tally::{Tally, WeighedKey};
 use crate::verdicts::{Decided, answer};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
@@ -119,7 +119,7 @@ pub(crate) struct Writer {
     gathered_last: usize,
     lineage: Arc<Lineage>,
     /// The counts after a cut, while a split is prepared.
-    tally: Option<Tally>,
+    tally: Option<Arc<Tally>>,
     /// Large logical partitions, whose bytes are limited.
     weighed: Vec<WeighedKey>,
     /// What transactions outside the writer need to number their documents; of this opening.

@@ -1,21 +1,20 @@
-//! The writer's work for splits: counting one half, sealing, and separating a child from its ancestors.
+//! The writer's work for splits: tallies of one half, sealing, and separating a child from its ancestors.
 
 use super::{Command, Writer};
 use crate::checkpoint::RescheduleCheckpoint;
 use crate::index::{IndexWriter, Manifest, RunSource};
-use crate::keyspace::{self, META, RECORDS};
-use crate::split::{PreparedSplit, SealedPartition, SplitOutcome, Tally, WeighedKey};
+use crate::keyspace::{self, META};
+use crate::split::{PreparedSplit, SealedPartition, SplitOutcome};
 use crate::storage::read_fault;
-use kv::{Direction, KeyRange, ScanLimit, Store};
+use crate::tally::{Tally, WeighedKey};
+use kv::{KeyRange, ScanLimit};
 use model::{EffectiveKey, EffectiveRange, Fault, PartitionOrdinal, StorageFault};
 use plan::Transaction;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use tokio::sync::{mpsc, oneshot};
 
-/// Records that one step counts. The writer does nothing else meanwhile.
-const TALLY_STEP: ScanLimit = ScanLimit { rows: 1024, bytes: 1 << 20 };
 /// Logical partitions whose bytes one writer counts.
 const WEIGHED_MAX: usize = 64;
 /// Rows of the meta space of one partition that are read at a time.
@@ -29,20 +28,20 @@ pub(crate) struct SplitCommand {
 }
 
 impl Writer {
-    /// Counts some documents after a cut. Returns whether there are more.
-    pub(super) async fn tally(&mut self, cut: &EffectiveKey) -> Result<bool, Fault> {
+    /// Notes changes after a cut from now on, for a reader that counts them. Nothing is in flight.
+    pub(super) async fn tally(&mut self, cut: &EffectiveKey) -> Result<Weak<Tally>, Fault> {
         self.ensure_view().await?;
         let second = EffectiveRange { min: cut.clone(), max: self.spec.range.max.clone() };
         let keys = keyspace::effective_range(self.id.container, &second);
-        let tally = match &mut self.tally {
+        let tally = match &self.tally {
             Some(tally) if tally.keys == keys => tally,
-            other => other.insert(Tally::new(keys)),
+            _ => self.tally.insert(Arc::new(Tally::new(keys))),
         };
-        count_some(&self.store, tally).await
+        Ok(Arc::downgrade(tally))
     }
 
-    /// Counts some documents of a logical partition. Returns whether there are more.
-    pub(super) async fn weigh(&mut self, keys: KeyRange, limit: u64) -> Result<bool, Fault> {
+    /// Notes changes of a logical partition from now on. Nothing is in flight.
+    pub(super) async fn weigh(&mut self, keys: KeyRange, limit: u64) -> Result<Weak<Tally>, Fault> {
         self.ensure_view().await?;
         let place = match self.weighed.iter().position(|weighed| weighed.tally.keys == keys) {
             Some(place) => place,
@@ -51,12 +50,12 @@ impl Writer {
                     // The largest ones are named again by the next search.
                     self.weighed.clear();
                 }
-                self.weighed.push(WeighedKey { limit, tally: Tally::new(keys) });
+                self.weighed.push(WeighedKey { limit, tally: Arc::new(Tally::new(keys)) });
                 self.weighed.len() - 1
             }
         };
         self.weighed[place].limit = limit;
-        count_some(&self.store, &mut self.weighed[place].tally).await
+        Ok(Arc::downgrade(&self.weighed[place].tally))
     }
 
     /// The large logical partition that a transaction changes, if it is one.
@@ -104,9 +103,9 @@ impl Writer {
             self.id.container,
             &EffectiveRange { min: cut.clone(), max: self.spec.range.max.clone() },
         );
-        let tally = self.tally.as_ref().filter(|tally| tally.keys == cut_key && tally.is_complete());
+        let tally = self.tally.as_ref().filter(|tally| tally.keys == cut_key);
         let not_counted = || StorageFault::Unavailable { cause: "a half is not counted".to_owned() };
-        let second = tally.ok_or_else(not_counted)?.counts;
+        let second = tally.and_then(|tally| tally.counts()).ok_or_else(not_counted)?;
         let view = self.store.view().await.map_err(read_fault)?;
         let sealed = match self.index.needs_reopen() {
             true => None,
@@ -180,24 +179,4 @@ impl Writer {
         let owners: BTreeSet<PartitionOrdinal> = runs.map(|run| run.owner).collect();
         Ok(owners.into_iter().filter(|owner| *owner != self.id.ordinal).collect())
     }
-}
-
-/// Counts some more keys of a tally. Returns whether there are more.
-async fn count_some(store: &Store, tally: &mut Tally) -> Result<bool, Fault> {
-    if tally.is_complete() {
-        return Ok(false);
-    }
-    let view = store.view().await.map_err(read_fault)?;
-    let start = tally.counted.end.clone().unwrap_or_default();
-    let rest = KeyRange { start, end: tally.keys.end.clone() };
-    let chunk = view.scan(RECORDS, rest.clone(), Direction::Forward, TALLY_STEP).await.map_err(read_fault)?;
-    for (key, row) in &chunk.rows {
-        tally.counts.documents += 1;
-        tally.counts.bytes += (key.len() + row.len()) as u64;
-    }
-    tally.counted.end = match chunk.rows.last() {
-        Some((last, _)) if chunk.more => Some(keyspace::after(&rest, last).start),
-        Some(_) | None => tally.keys.end.clone(),
-    };
-    Ok(chunk.more)
 }

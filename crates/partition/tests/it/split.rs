@@ -18,6 +18,7 @@ use partition::{
 use plan::{
     Condition, DocumentOperation, Item, LogicalKey, Mutation, Outcome, Returned, Target, Transaction,
 };
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use value::Document;
@@ -98,9 +99,7 @@ impl Partitions {
     }
 
     async fn upsert(&mut self, key: usize, id: &str, text: &str) {
-        let body = format!(r#"{{"id":"{id}","pk":"key {key}","text":"{text}"}}"#);
-        let item = Item::new(Document::from_json(body.as_bytes()).unwrap()).unwrap();
-        let lsn = self.write(key, Mutation::Upsert { item, condition: Condition::None }).await;
+        let lsn = self.write(key, upsert(key, id, text)).await;
         self.model.insert((key, id.to_owned()), (text.to_owned(), lsn));
     }
 
@@ -267,6 +266,12 @@ impl Partitions {
     }
 }
 
+fn upsert(key: usize, id: &str, text: &str) -> Mutation {
+    let body = format!(r#"{{"id":"{id}","pk":"key {key}","text":"{text}"}}"#);
+    let item = Item::new(Document::from_json(body.as_bytes()).unwrap()).unwrap();
+    Mutation::Upsert { item, condition: Condition::None }
+}
+
 async fn random_writes(partitions: &mut Partitions, random: &mut Random, count: usize) {
     for _ in 0..count {
         let key = random.below(12);
@@ -303,6 +308,50 @@ async fn splits_at_random_moments_lose_and_repeat_nothing() {
         }
         assert!(partitions.open.len() > 1);
     }
+}
+
+/// The half after the cut is counted in several steps, and its documents are created, replaced and deleted meanwhile.
+/// The audit compares the counts of the children with what they hold.
+#[tokio::test]
+async fn documents_written_while_a_half_is_counted_count_once() {
+    const WRITES_MAX: usize = 2_000;
+    let mut partitions = Partitions::new(false).await;
+    let text = "x".repeat(20_000);
+    for number in 0..400 {
+        partitions.upsert(number % 12, &format!("{number}"), &text).await;
+    }
+    let parent = &partitions.open[0];
+    let cut = partitions.definition.partition_key.middle(&EffectiveRange::full()).unwrap();
+    let (is_prepared, mut random, mut model) = (Cell::new(false), Random(7), partitions.model.clone());
+    let write_meanwhile = async {
+        let mut written = 0;
+        while !is_prepared.get() && written < WRITES_MAX {
+            let (key, id) = (random.below(12), format!("{}", random.below(800)));
+            if random.below(3) == 0 && model.contains_key(&(key, id.clone())) {
+                let target = Target::Id(id.clone());
+                partitions.write(key, Mutation::Delete { target, condition: Condition::None }).await;
+                model.remove(&(key, id));
+            } else {
+                let text = "y".repeat(random.below(4_000));
+                let lsn = partitions.write(key, upsert(key, &id, &text)).await;
+                model.insert((key, id), (text, lsn));
+            }
+            written += 1;
+        }
+        written
+    };
+    let prepare = async {
+        let prepared = parent.prepare_split(cut.clone()).await.unwrap();
+        is_prepared.set(true);
+        prepared
+    };
+    let (prepared, written) = tokio::join!(prepare, write_meanwhile);
+    assert!(written > 2, "{written} writes");
+    drop(prepared);
+    partitions.model = model;
+    // The half is counted already; only what was written since is added.
+    partitions.split(0, false).await.unwrap();
+    partitions.check().await;
 }
 
 /// After a separation the runs of ancestors can be deleted. Log entries stay under the prefix of the partition that has
