@@ -18,6 +18,10 @@ use thiserror::Error;
 /// a broken connection instead of the answer, and retries.
 const DRAIN_BYTES_MAX: usize = 64 * 1024 * 1024;
 
+/// How long the server waits for the rest of a refused body whose sender is not authenticated. A client with a wrong key
+/// can send a small one and see the answer; longer, callers without a key would hold the memory of their connections.
+const DRAIN_SECONDS_STRANGER: u64 = 1;
+
 /// A body that was not read.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum BodyFault {
@@ -40,6 +44,8 @@ pub struct IncomingBody<'a, B> {
     /// Whether the end was reached.
     ended: bool,
     timeout: Duration,
+    /// Whether the sender has a valid credential.
+    is_sender_known: bool,
     /// The first piece, as long as it is the only one: most bodies have one piece, which needs no copy.
     first: Bytes,
     /// All pieces, if there are several.
@@ -50,7 +56,13 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
     /// Nothing is read yet. The whole body must arrive within `timeout`.
     pub fn new(body: Pin<&'a mut B>, timeout: Duration) -> IncomingBody<'a, B> {
         let (first, joined) = (Bytes::new(), BytesMut::new());
-        IncomingBody { ended: body.is_end_stream(), body, received: 0, timeout, first, joined }
+        let (ended, is_sender_known) = (body.is_end_stream(), false);
+        IncomingBody { ended, body, received: 0, timeout, is_sender_known, first, joined }
+    }
+
+    /// The sender is authenticated.
+    pub fn know_sender(&mut self) {
+        self.is_sender_known = true;
     }
 
     /// The whole body if it has already arrived, as most have: a timer costs more than reading it. A client that
@@ -136,7 +148,10 @@ impl<'a, B: Body<Data = Bytes>> IncomingBody<'a, B> {
         if self.received.saturating_add(self.bytes_announced()) > DRAIN_BYTES_MAX {
             return false;
         }
-        let timeout = self.timeout;
+        let timeout = match self.is_sender_known {
+            true => self.timeout,
+            false => self.timeout.min(Duration::from_secs(DRAIN_SECONDS_STRANGER)),
+        };
         let rest =
             async { while self.received <= DRAIN_BYTES_MAX && matches!(self.chunk().await, Ok(Some(_))) {} };
         tokio::time::timeout(timeout, rest).await.is_ok() && self.ended

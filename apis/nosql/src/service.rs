@@ -151,6 +151,7 @@ impl NosqlApi {
                 auth::authenticate(self.engine.access(), now_seconds, &signed, self.options.takes_key_tokens)?
             }
         };
+        body.know_sender();
         let principal = principal.with_priority(headers::priority(headers)?);
         headers::check_consistency(headers, self.options.consistency)?;
         if let Some(fault) = compatibility::unknown_version(headers)

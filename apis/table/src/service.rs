@@ -154,6 +154,7 @@ impl TableApi {
             takes_key_tokens: self.options.takes_key_tokens,
         };
         let Caller { principal, signer } = auth::authenticate(&claim)?;
+        body.know_sender();
         let mut call = Call {
             engine: &self.engine,
             options: &self.options,

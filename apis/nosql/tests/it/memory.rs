@@ -16,6 +16,7 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 const MB: usize = 1 << 20;
 const READ_KEY: &[u8] = b"a key that only reads";
@@ -188,4 +189,19 @@ async fn bodies_under_way_are_bounded_together() {
     codes.sort_unstable();
     assert_eq!(codes, [(400, 0), (429, 3200)], "a credential has half of the eight megabytes");
     assert_eq!(engine.request_memory().reserved_bytes(MemoryKind::Body), 0);
+}
+
+/// The server waited as long for the body of a caller without a key as for others, and the connection held its memory.
+#[tokio::test(start_paused = true)]
+async fn the_body_of_a_stranger_is_not_awaited_for_long() {
+    let (client, _engine) = small().await;
+    let post = || Call::post(DOCS).key(&json!(["a"]));
+    let wrong = "type%3Dmaster%26ver%3D1.0%26sig%3DAAAA";
+    for (call, status) in [(post().header("authorization", wrong), 401), (Call::post("/nothing"), 404)] {
+        // The clock stands still but for timers.
+        let begun = tokio::time::Instant::now();
+        let refused = client.send_body(call, Absent(MB)).await;
+        assert_eq!(refused.status.as_u16(), status, "{refused:?}");
+        assert_eq!(begun.elapsed(), Duration::from_secs(1), "{refused:?}");
+    }
 }

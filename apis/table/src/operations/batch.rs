@@ -235,7 +235,10 @@ async fn transact(call: &Call<'_>, parts: Vec<PartRequest>) -> Result<Done, Tabl
     check_rows(&steps)?;
     let first = steps.first().ok_or_else(out_of_step)?;
     let action = operations.first().map_or(Action::ReadDocument, Action::of_step);
-    let table = call.table(&first.table, action).map_err(at(0))?;
+    // What is not permitted refuses the whole request, here as below.
+    let is_access = |fault: &TableFault| matches!(fault, TableFault::Core(model::Fault::Access(_), _));
+    let table = call.table(&first.table, action);
+    let table = table.map_err(|fault| if is_access(&fault) { fault } else { at(0)(fault) })?;
     let key = partition_key(&table, &first.partition_key).map_err(|fault| at(0)(fault.into()))?;
     let steps_with_rows = operations
         .into_iter()

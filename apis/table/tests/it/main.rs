@@ -10,6 +10,7 @@ mod entities;
 mod foreign_documents;
 mod memory;
 mod queries;
+mod roles;
 mod service;
 mod signatures;
 mod tables;

@@ -1,12 +1,13 @@
 //! Memory is held for bodies of those alone who may send them.
 
-use crate::client::{Call, Client, READER_KEY, address, code};
+use crate::client::{Call, Client, NOW, READER_KEY, Signing, address, code};
 use bytes::Bytes;
 use engine::MemoryKind;
 use hyper::body::{Body, Frame, SizeHint};
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 const MB: usize = 1 << 20;
 
@@ -61,4 +62,28 @@ async fn a_late_body_is_awaited_for_those_alone_who_may_send_it() {
     let late = client.send_body(batch, Absent(MB)).await;
     assert_eq!(late.refusal(), code(400, "InvalidInput"), "who reads may send a query");
     assert_eq!(reserved(), 0);
+}
+
+/// The server waited as long for the body of a caller without a key as for others, and the connection held its memory.
+#[tokio::test(start_paused = true)]
+async fn the_body_of_a_stranger_is_not_awaited_for_long() {
+    let client = Client::with_table().await;
+    for path in ["people", "$batch", "Tables", "a/b"] {
+        let call = Call::new("POST", path);
+        let strange = [
+            call.clone().signing(Signing::None),
+            call.clone().signing(Signing::Header("SharedKey storage:AAAA".to_owned())),
+            call.clone().cosmos().key(b"another key"),
+            call.clone().at(NOW - 1000),
+        ];
+        for stranger in strange {
+            // The clock stands still but for timers.
+            let begun = tokio::time::Instant::now();
+            let refused = client.send_body(stranger.clone(), Absent(MB)).await;
+            let expected = if stranger.path == "a/b" { "ResourceNotFound" } else { "AuthenticationFailed" };
+            assert_eq!(refused.refusal().1, expected, "{stranger:?}");
+            assert_eq!(refused.header("connection"), Some("close"), "{stranger:?}");
+            assert_eq!(begun.elapsed(), Duration::from_secs(1), "{stranger:?}");
+        }
+    }
 }

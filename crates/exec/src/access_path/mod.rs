@@ -12,6 +12,7 @@
 //! | `folds`, `values`, `tuples`, `extremes` | such answers: aggregates over all rows; GROUP BY and DISTINCT |
 
 mod choose;
+mod code_checks;
 mod computed;
 mod counting;
 mod covered;

@@ -8,7 +8,8 @@
 //! of the key. If the index does not know their order, because long values are truncated or because there are further
 //! keys, the documents of that value are returned as a set to be sorted.
 //!
-//! If a filter sets bounds to the first keys, only the terms within them are walked.
+//! If a filter sets bounds to the first keys, only the terms within them are walked. Ranges of later keys are checked on
+//! the terms.
 
 use kv::Direction;
 use model::{DocumentNumber, Fault};
@@ -20,6 +21,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use value::{Value, decode_key_descending, decode_key_optional, encode_undefined};
 
+use super::code_checks::{PassedValues, Visit};
 use super::index_condition::tighter;
 use super::shared::Narrowing;
 use super::walk_bounds::WalkBounds;
@@ -67,6 +69,22 @@ pub(crate) struct OrderedRequest {
     pub(crate) text: Option<String>,
 }
 
+impl OrderedRequest {
+    fn direction(&self) -> Direction {
+        if self.is_backwards { Direction::Backward } else { Direction::Forward }
+    }
+
+    /// The bounds of a walk that continues at a code.
+    fn ends(&self, from: &Bound<Vec<u8>>) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+        let ends = self.bounds.as_ref().map(WalkBounds::ends);
+        let (low, high) = ends.unwrap_or((Bound::Unbounded, Bound::Unbounded));
+        match self.direction() {
+            Direction::Forward => (tighter(&low, from, Ordering::Greater), high),
+            Direction::Backward => (low, tighter(&high, from, Ordering::Less)),
+        }
+    }
+}
+
 /// The codes of the sort keys of some documents; shared with the walk, not copied.
 pub(crate) type Codes = Arc<Vec<u8>>;
 
@@ -76,6 +94,8 @@ pub(crate) struct OrderedWalk {
     request: Arc<OrderedRequest>,
     check: RemainingCheck,
     terms: Option<TermWalk>,
+    /// The values that were not wanted, as long as the terms are checked.
+    passed: Option<PassedValues>,
     /// Values of the index that were visited and are not yet counted.
     visited: u64,
     /// Whether the documents without a value are still to come.
@@ -107,7 +127,10 @@ impl OrderedWalk {
             open.view.index().ok_or_else(|| Fault::Internal("an order without an index".to_owned()))?;
         let code = first_code(after, &request.keys, kind, is_backwards);
         let is_in_valueless = kind != OrderKind::Tuples && code.as_ref() == Some(&undefined_code());
+        let passed =
+            bounds.as_ref().and_then(|bounds| bounds.checks.as_ref()).map(|_| PassedValues::default());
         let looked_up = match bounds {
+            Some(_) if passed.is_some() => None,
             Some(bounds) => bounds.rest.as_ref(),
             None => within.as_ref().map(|within| &*within.lookup),
         };
@@ -120,6 +143,7 @@ impl OrderedWalk {
             None => None,
         };
         let is_answered = request.is_exact
+            && passed.is_none()
             && bounds.as_ref().is_none_or(|bounds| bounds.is_exact)
             && narrowed.as_ref().is_none_or(Documents::is_exact);
         let is_nothing = narrowed.as_ref().is_some_and(Documents::is_empty)
@@ -132,19 +156,14 @@ impl OrderedWalk {
         let terms = if is_nothing || is_in_valueless && is_backwards {
             None
         } else {
-            let direction = if is_backwards { Direction::Backward } else { Direction::Forward };
+            let direction = request.direction();
             let mut from = code.clone().filter(|_| !is_in_valueless);
             if let (OrderKind::Tuples, true, Some(from)) = (kind, is_backwards, &mut from) {
                 // A tuple has a mark after its values.
                 from.push(u8::MAX);
             }
             let from = from.map_or(Bound::Unbounded, Bound::Included);
-            let ends = bounds.as_ref().map(WalkBounds::ends);
-            let (low, high) = ends.unwrap_or((Bound::Unbounded, Bound::Unbounded));
-            let (low, high) = match direction {
-                Direction::Forward => (tighter(&low, &from, Ordering::Greater), high),
-                Direction::Backward => (low, tighter(&high, &from, Ordering::Less)),
-            };
+            let (low, high) = request.ends(&from);
             Some(index.walk_between(path, direction, low, high, narrowed).await?)
         };
         let start = code.filter(|_| kind != OrderKind::FirstValues);
@@ -152,7 +171,18 @@ impl OrderedWalk {
         let check = if is_answered { RemainingCheck::Nothing } else { RemainingCheck::Filter };
         let numbers = VecDeque::new();
         let unsorted = None;
-        Ok(OrderedWalk { open, request, check, terms, visited, are_valueless_left, start, numbers, unsorted })
+        Ok(OrderedWalk {
+            open,
+            request,
+            check,
+            terms,
+            passed,
+            visited,
+            are_valueless_left,
+            start,
+            numbers,
+            unsorted,
+        })
     }
 
     /// What is still to be checked on documents that come in order.
@@ -219,12 +249,51 @@ impl OrderedWalk {
         }
         if let Some(terms) = &mut self.terms {
             if let Some(step) = terms.next().await? {
+                let checks = self.request.bounds.as_ref().and_then(|bounds| bounds.checks.as_ref());
+                let visit = match (&mut self.passed, checks) {
+                    (Some(passed), Some(checks)) => {
+                        passed.visit(checks, &step.code, step.is_truncated, self.request.direction())
+                    }
+                    (None, _) | (_, None) => Visit::Take,
+                };
+                match visit {
+                    Visit::Take => {}
+                    Visit::Pass => return Ok(true),
+                    Visit::Skip(next) => return self.walk_from(next, None).await,
+                    Visit::LookUp => return self.look_up_after(step.code).await,
+                }
                 self.take(step.numbers, step.code, step.is_truncated);
                 return Ok(true);
             }
             self.terms = None;
         }
         if self.are_valueless_left { self.take_valueless().await } else { Ok(false) }
+    }
+
+    /// Continues with the documents of a lookup instead of checking terms, after those with this code.
+    async fn look_up_after(&mut self, code: Vec<u8>) -> Result<bool, Fault> {
+        self.passed = None;
+        let rest = self.request.bounds.as_ref().and_then(|bounds| bounds.rest.as_ref());
+        let (Some(index), Some(lookup)) = (self.open.view.index(), rest) else { return Ok(false) };
+        self.visited += index.work_bound(lookup)?;
+        let found = self.open.documents_of(index, lookup).await?;
+        let next = if found.is_empty() { None } else { Some(Bound::Excluded(code)) };
+        self.walk_from(next, Some(found)).await
+    }
+
+    /// Continues at a code, or ends. There may be more documents.
+    async fn walk_from(
+        &mut self,
+        next: Option<Bound<Vec<u8>>>,
+        within: Option<Documents>,
+    ) -> Result<bool, Fault> {
+        self.terms = None;
+        if let (Some(next), Some(index)) = (next, self.open.view.index()) {
+            let (low, high) = self.request.ends(&next);
+            let (path, direction) = (&self.request.path, self.request.direction());
+            self.terms = Some(index.walk_between(path, direction, low, high, within).await?);
+        }
+        Ok(true)
     }
 
     /// Adds the documents without a value; most paths have none.

@@ -208,12 +208,12 @@ impl Way<'_> {
                 match (&request.bounds, &request.within) {
                     (Some(bounds), _) => {
                         let bound = bounds.text.as_deref().unwrap_or_default();
-                        let rest =
-                            bounds.rest.as_ref().map(|_| format!(", of the lookup of the rest of {within}"));
-                        format!(
-                            "documents in the order of {order} bounded by {bound}{}",
-                            rest.unwrap_or_default()
-                        )
+                        let rest = match (&bounds.rest, &bounds.checks) {
+                            (None, _) => String::new(),
+                            (Some(_), None) => format!(", of the lookup of the rest of {within}"),
+                            (Some(_), Some(_)) => format!(", with values that are in {within}"),
+                        };
+                        format!("documents in the order of {order} bounded by {bound}{rest}")
                     }
                     (None, Some(_)) => {
                         format!("documents in the order of {order}, of the lookup of {within}")

@@ -13,6 +13,7 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 use value::{Kind, Value, decode_key, key_kind_bytes};
 
+use super::code_checks::CodeChecks;
 use super::index_condition::tighter;
 
 /// Nested conjunctions that are read.
@@ -38,6 +39,8 @@ pub(crate) struct WalkBounds {
     stretch: Stretch,
     /// What must still be looked up; nothing if all documents within the bounds are wanted.
     pub(crate) rest: Option<Lookup>,
+    /// The rest as ranges of later sort keys, if it is nothing else. Then it need not be looked up at once.
+    pub(crate) checks: Option<CodeChecks>,
     /// Whether the documents within the bounds that the rest finds are those of the lookup.
     pub(crate) is_exact: bool,
     /// The conditions that are bounds, if they are explained.
@@ -62,6 +65,9 @@ impl WalkBounds {
         let stretch = stretch?;
         let used = parts.iter().zip(&uses);
         let is_left = |used: &PartUse| matches!(used, PartUse::None | PartUse::Hint);
+        let left: Vec<&Lookup> =
+            used.clone().filter(|(_, used)| is_left(used)).map(|(part, _)| *part).collect();
+        let checks = CodeChecks::of(&left, members);
         // Fixed values are looked up together with the rest, because they are quickly found and exclude many documents.
         let looked_up = used.clone().filter(|(_, used)| **used != PartUse::Bound);
         let mut looked_up: Vec<Lookup> = looked_up.map(|(part, _)| Lookup::clone(part)).collect();
@@ -73,7 +79,7 @@ impl WalkBounds {
             let bounds = used.filter(|(_, used)| **used != PartUse::None);
             bounds.map(|(part, _)| text_of(part)).collect::<Vec<_>>().join(" and ")
         });
-        Some(WalkBounds { stretch, rest, is_exact, text })
+        Some(WalkBounds { stretch, rest, checks, is_exact, text })
     }
 
     /// Whether no code is within the bounds.
@@ -90,9 +96,9 @@ impl WalkBounds {
 
 /// Codes from `low` on and before `high`.
 #[derive(Clone, Debug)]
-struct Stretch {
-    low: Vec<u8>,
-    high: Option<Vec<u8>>,
+pub(super) struct Stretch {
+    pub(super) low: Vec<u8>,
+    pub(super) high: Option<Vec<u8>>,
     /// Bytes that all codes share because their values are fixed.
     fixed_len: usize,
 }
@@ -101,6 +107,10 @@ impl Stretch {
     /// All codes with a prefix.
     fn with_prefix(prefix: Vec<u8>) -> Stretch {
         Stretch { high: after_prefix(&prefix), fixed_len: prefix.len(), low: prefix }
+    }
+
+    pub(super) fn contains(&self, code: &[u8]) -> bool {
+        code >= self.low.as_slice() && self.high.as_ref().is_none_or(|high| code < high.as_slice())
     }
 
     fn fixed(&self) -> &[u8] {
@@ -124,7 +134,7 @@ impl Stretch {
 }
 
 /// The first code after all codes with a prefix.
-fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte != u8::MAX)?;
     let mut code = prefix[..=last].to_vec();
     code[last] += 1;
@@ -229,7 +239,7 @@ impl Hull {
 }
 
 /// The ends of a range of values; both are codes or prefixes of codes.
-struct RangeEnds {
+pub(super) struct RangeEnds {
     low: RangeEnd,
     high: RangeEnd,
     /// Whether an end is cut, so that values outside are inside the range.
@@ -244,7 +254,7 @@ struct RangeEnd {
 
 impl RangeEnds {
     /// The intersection of all ranges of values at a path, and which parts these are.
-    fn of(parts: &[&Lookup], wanted: &IndexPath) -> Option<(RangeEnds, Vec<usize>)> {
+    pub(super) fn of(parts: &[&Lookup], wanted: &IndexPath) -> Option<(RangeEnds, Vec<usize>)> {
         let (mut low, mut high) = (Bound::Unbounded, Bound::Unbounded);
         let mut ranged = Vec::new();
         for (at, part) in parts.iter().enumerate() {
@@ -261,7 +271,7 @@ impl RangeEnds {
     }
 
     /// The codes of tuples with this prefix and then a value within the range.
-    fn stretch(&self, prefix: &[u8], member: &OrderedMember) -> Option<Stretch> {
+    pub(super) fn stretch(&self, prefix: &[u8], member: &OrderedMember) -> Option<Stretch> {
         let (first, last) = if member.is_turned { (&self.high, &self.low) } else { (&self.low, &self.high) };
         let whole = |end: &RangeEnd| [prefix, &member.stored(&end.code)].concat();
         let low = if first.is_inside { whole(first) } else { after_prefix(&whole(first))? };

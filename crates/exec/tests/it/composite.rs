@@ -1,8 +1,9 @@
 //! Orders of several keys that a composite index has, with a filter that fixes some of them or sets bounds to them.
 
-use crate::harness::{Harness, query};
+use crate::harness::{Harness, query, row_text};
 use partition::index::IndexOptions;
 use serde_json::json;
+use std::cmp::Ordering;
 
 /// Values of the first two keys, in all forms that tuples can have: whole, missing, only a mark, truncated.
 fn values() -> Vec<String> {
@@ -195,6 +196,9 @@ async fn the_values_that_a_page_reads_do_not_grow_with_the_container() {
         "SELECT * FROM c WHERE c.r >= 'r2' ORDER BY c.r",
         "SELECT * FROM c WHERE c.r < 'r7' ORDER BY c.r DESC",
         "SELECT * FROM c WHERE c.p > 'p3' OR (c.p = 'p3' AND c.r >= 'r2') ORDER BY c.p, c.r",
+        // These pass values before the first one of the page, at most so many.
+        "SELECT * FROM c WHERE c.p >= 'p3' AND c.r >= 'r2' ORDER BY c.p, c.r",
+        "SELECT * FROM c WHERE c.p < 'p8' AND c.r >= 'r2' AND c.r < 'r9' ORDER BY c.p DESC, c.r DESC",
     ]
     .map(query);
     let mut visited = Vec::new();
@@ -214,7 +218,63 @@ async fn the_values_that_a_page_reads_do_not_grow_with_the_container() {
         }
         visited.push(values);
     }
-    assert_eq!(visited[0], visited[1]);
+    assert_eq!(visited[0][..7], visited[1][..7]);
     let most = visited.iter().flatten().flatten().max();
-    assert!(most.is_some_and(|most| (1..=4 * PAGE as u64).contains(most)), "{visited:?}");
+    assert!(most.is_some_and(|most| (1..=5 * PAGE as u64).contains(most)), "{visited:?}");
+}
+
+/// A walk that passes many values skips those of a first key, or looks up the few that are in a range of the second key.
+#[tokio::test]
+async fn a_walk_past_many_values_skips_or_looks_up() {
+    for (first_keys, most) in [(10, 20..700), (4_000, 512..20_000)] {
+        check_walk_past_many_values(first_keys, most).await;
+    }
+}
+
+async fn check_walk_past_many_values(first_keys: usize, range: std::ops::Range<u64>) {
+    const PAGE: usize = 2;
+    let path = |path: &str, order: &str| json!({ "path": path, "order": order });
+    let policy = json!({ "indexingPolicy": {
+        "includedPaths": [{ "path": "/*" }], "excludedPaths": [],
+        "compositeIndexes": [
+            [path("/p", "ascending"), path("/r", "ascending")],
+            [path("/p", "ascending"), path("/r", "descending")],
+        ],
+    } });
+    let harness = Harness::made(1, &policy, MANY_RUNS).await;
+    let mut expected = Vec::new();
+    for number in 0..4_000 {
+        let (p, r) = (number % first_keys, number * 7 % 1009);
+        harness.put(&format!(r#"{{"id":"{number}","p":"p{p:04}","r":"r{r:04}-{number}"}}"#)).await;
+        if p >= 1 && (500..503).contains(&r) {
+            expected.push((p, format!("r{r:04}-{number}"), number.to_string()));
+        }
+    }
+    let ids = |rows: &[exec::QueryRow]| rows.iter().map(row_text).collect::<Vec<_>>();
+    for (order, is_p_turned, is_r_turned) in [
+        ("c.p, c.r", false, false),
+        ("c.p DESC, c.r DESC", true, true),
+        ("c.p, c.r DESC", false, true),
+        ("c.p DESC, c.r", true, false),
+    ] {
+        let filter = "c.p >= 'p0001' AND c.r >= 'r0500' AND c.r < 'r0503'";
+        let query = query(&format!("SELECT VALUE c.id FROM c WHERE {filter} ORDER BY {order}"));
+        let (mut found, mut resume, mut most) = (Vec::new(), None, 0);
+        for _ in 0..=expected.len() {
+            let page = harness.page(&query, &harness.parts, PAGE, resume).await.unwrap();
+            found.extend(ids(&page.rows));
+            most = most.max(page.metrics.index_values);
+            resume = page.resume;
+            if resume.is_none() {
+                break;
+            }
+        }
+        expected.sort_by(|one, other| {
+            let turned = |order: Ordering, is_turned| if is_turned { order.reverse() } else { order };
+            turned(one.0.cmp(&other.0), is_p_turned).then(turned(one.1.cmp(&other.1), is_r_turned))
+        });
+        let ids: Vec<String> = expected.iter().map(|(_, _, id)| format!("\"{id}\"")).collect();
+        assert_eq!(found, ids, "{order}");
+        assert!(range.contains(&most), "{first_keys} {order}: {most}");
+    }
 }
