@@ -18,12 +18,13 @@ from kill.clients import DATABASE, PROCEDURE, PROCEDURE_BODY
 from kill.journal import read
 from kill.judge import Judge, plain
 from kill.load import CONTAINERS, THROUGHPUT, work
+from kill.tables import TABLE, read_table, service
 from support import server as program
 from support.server import Server
 from support.wire import Wire
 
-# By hand is what makes the load; the SDK over both transports is what users have.
-CLIENTS = ["raw", "raw", "raw", "http", "https"]
+# By hand is what makes the load; the SDK over both transports is what users have, and that of tables.
+CLIENTS = ["raw", "raw", "raw", "http", "https", "table", "table"]
 LOAD_SECONDS = (0.05, 1.2)
 # How often the data are verified after a kill: not always, for verifying replays the journal as a start does.
 VERIFY_CHANCE = 0.5
@@ -55,7 +56,7 @@ class Driver:
     def __init__(self, folder, seed, clients=CLIENTS, flags=()):
         self.folder = pathlib.Path(folder)
         self.chance = random.Random(seed)
-        self.server = Server(self.folder / "data", *flags)
+        self.server = Server(self.folder / "data", *flags, table=True)
         self.judge = Judge()
         self.over = multiprocessing.Event()
         self.tokens = {}  # (container, range) -> LSN
@@ -69,7 +70,7 @@ class Driver:
             path = self.folder / f"journal-{index}"
             path.touch()
             ours, theirs = multiprocessing.Pipe()
-            arguments = (index, kind, self.server.port, seed, path, theirs, self.over)
+            arguments = (index, kind, (self.server.port, self.server.table_port), seed, path, theirs, self.over)
             process = multiprocessing.Process(target=work, args=arguments, daemon=True)
             process.start()
             self.workers.append({"process": process, "pipe": ours, "path": path, "offset": 0})
@@ -126,6 +127,8 @@ class Driver:
                 script = {"id": PROCEDURE, "body": PROCEDURE_BODY}
                 answer = wire.send("POST", f"/dbs/{DATABASE}/colls/{name}/sprocs", script)
                 assert answer.status == 201, answer.body
+        with service(self.server.table_port) as client:
+            client.create_table(TABLE)
 
     def _owned_by(self, index):
         mine = f"w{index}-"
@@ -170,7 +173,7 @@ class Driver:
         return journals
 
     def _read_everything(self):
-        observed = {}
+        observed = read_table(self.server.table_port)
         with Wire(self.server.port) as wire:
             for container in CONTAINERS:
                 for item in wire.feed(f"/dbs/{DATABASE}/colls/{container}/docs"):
@@ -184,6 +187,7 @@ class Driver:
         """The number of ranges of all containers."""
         with Wire(self.server.port) as wire:
             paths = [f"/dbs/{DATABASE}/colls/{container}/pkranges" for container in CONTAINERS]
+            paths.append(f"/dbs/TablesDB/colls/{TABLE}/pkranges")
             return sum(len(wire.send("GET", path).json["PartitionKeyRanges"]) for path in paths)
 
     def _check_sessions(self):

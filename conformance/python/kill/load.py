@@ -11,6 +11,7 @@ import urllib3
 
 from kill.clients import RawClient, Refused, SdkClient, Unknown
 from kill.journal import Journal
+from kill.tables import TABLE, TableSdkClient
 
 # Container -> definition. Two ranges, one range, unique keys, and one for items that all clients write.
 CONTAINERS = {
@@ -30,23 +31,32 @@ BATCH_STEPS = 5
 FILL_MAX = 3000
 
 
-def work(index, kind, port, seed, path, pipe, over):
+def work(index, kind, ports, seed, path, pipe, over):
     """The client's process: waits for rounds, runs each until the server is gone, answers how much it did."""
     urllib3.disable_warnings()
     logging.disable()
     journal = Journal(path)
     # One client for all rounds, as in a program that lives through crashes of its database.
-    client = RawClient(port) if kind == "raw" else SdkClient(port, kind, over.is_set)
+    nosql, table = ports
+    if kind == "table":
+        client = TableSdkClient(table, over.is_set)
+    else:
+        client = RawClient(nosql) if kind == "raw" else SdkClient(nosql, kind, over.is_set)
+    kind_of_worker = TableWorker if kind == "table" else Worker
     pipe.send("ready")
     while (order := pipe.recv()) is not None:
         number, own, shared = order
-        worker = Worker(index, number, random.Random(f"{seed}/{number}/{index}"), client, journal, own, shared)
+        worker = kind_of_worker(index, number, random.Random(f"{seed}/{number}/{index}"), client, journal, own, shared)
         pipe.send(worker.run(over))
     client.close()
 
 
 class Worker:
     """One client in one round."""
+
+    WRONG_ETAG = '"00000000-0000-0000-0000-00000000dead"'
+    OWN = ("wide", "plain")
+    DELETED = ("wide", "plain", "unique")
 
     def __init__(self, index, number, chance, client, journal, own, shared):
         self.name = f"w{index}-{number}"
@@ -61,9 +71,7 @@ class Worker:
     def run(self, over):
         """Writes until the first unknown outcome, which is the server's end; answers the counts."""
         while not over.is_set():
-            changes, operation = self.chance.choices(
-                [self.create, self.upsert, self.replace, self.patch, self.delete, self.batch, self.bad_batch, self.procedure, self.bad_procedure, self.clash, self.share],
-                [20, 10, 12, 10, 8, 10, 3, 10, 3, 8, 15])[0]()
+            changes, operation = self.chance.choices(*self.kinds())[0]()
             if operation is None:
                 continue
             try:
@@ -71,6 +79,11 @@ class Worker:
             except Unknown:
                 break
         return self.done, self.refused
+
+    def kinds(self):
+        """What it does, and how often."""
+        return ([self.create, self.upsert, self.replace, self.patch, self.delete, self.batch, self.bad_batch, self.procedure, self.bad_procedure, self.clash, self.share],
+                [20, 10, 12, 10, 8, 10, 3, 10, 3, 8, 15])
 
     def send(self, changes, operation):
         op = operation["op"]
@@ -110,11 +123,11 @@ class Worker:
         return {"id": key[2], "pk": key[1], "op": op, "n": self.count, "fill": fill, **others}
 
     def place(self):
-        return self.chance.choice(["wide", "plain"]), self.chance.choice(PARTITIONS)
+        return self.chance.choice(self.OWN), self.chance.choice(PARTITIONS)
 
-    def pick(self, containers=("wide", "plain")):
+    def pick(self, containers=None):
         """An item of our own, if there is one."""
-        keys = [key for key in self.own if key[0] in containers]
+        keys = [key for key in self.own if key[0] in (containers or self.OWN)]
         return self.chance.choice(keys) if keys else None
 
     def single(self, kind, op, key, body, **others):
@@ -139,7 +152,7 @@ class Worker:
         op, key = self.next(), self.pick()
         if key is None:
             return None, None
-        etag = self.own[key][1] if self.chance.random() < 0.9 else '"00000000-0000-0000-0000-00000000dead"'
+        etag = self.own[key][1] if self.chance.random() < 0.9 else self.WRONG_ETAG
         return self.single("replace", op, key, self.body(op, key), if_match=etag)
 
     def patch(self):
@@ -151,7 +164,7 @@ class Worker:
         return self.single("patch", op, key, body, patch=patch)
 
     def delete(self):
-        op, key = self.next(), self.pick(("wide", "plain", "unique"))
+        op, key = self.next(), self.pick(self.DELETED)
         if key is None:
             return None, None
         return self.single("delete", op, key, None)
@@ -210,3 +223,14 @@ class Worker:
         """The same with an error after the last step: none of it may be seen."""
         changes, operation = self.procedure()
         return changes, {**operation, "fails": True}
+
+
+class TableWorker(Worker):
+    """One client of the Table API: entities instead of items, and entity group transactions as batches."""
+
+    OWN = DELETED = (TABLE,)
+    WRONG_ETAG = "W/\"datetime'2020-01-01T00%3A00%3A00.0000000Z'\""
+
+    def kinds(self):
+        return ([self.create, self.upsert, self.replace, self.patch, self.delete, self.batch, self.bad_batch],
+                [20, 10, 12, 10, 8, 25, 6])

@@ -5,11 +5,12 @@ import shutil
 import pytest
 
 from kill.__main__ import Driver
+from kill.tables import TABLE
 
 
 @pytest.fixture
 def driver(tmp_path):
-    driver = Driver(tmp_path, seed=5, clients=["raw", "http"])
+    driver = Driver(tmp_path, seed=5, clients=["raw", "http", "table"])
     yield driver
     driver.close()
 
@@ -17,6 +18,7 @@ def driver(tmp_path):
 def test_a_server_that_keeps_its_word_passes(driver):
     assert [driver.round(number) for number in (1, 2)] == [[], []]
     assert driver.done > 0 and len(driver.judge.state) > 0
+    assert any(container == TABLE for container, _, _ in driver.judge.state)
     assert driver.killed_workers > 0
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from kill.journal import DONE, REFUSED, UNKNOWN, Journal, Operation, read
 from kill.judge import Judge
+from kill.tables import TABLE, time_of
 
 
 def key(id, container="plain"):
@@ -122,6 +123,45 @@ def test_planted_violations_are_found(case):
     check(journals, change, expected)
 
 
+# Tables tell no LSN; an ETag is the time of its version, and the place of a write is its partition.
+def entities(op, etags, outcome=DONE, ids=None, ts=101):
+    changes = [(key(id, TABLE), body(id, op)) for id in ids or etags]
+    return Operation(op, changes, outcome=outcome, range="p", etags=etags, ts=ts if outcome == DONE else 0)
+
+
+def entity(id, op, etag):
+    return {key(id, TABLE): item(body(id, op), etag)}
+
+
+def settled_table():
+    judge = Judge()
+    observed = {**entity("a", "1", "t1"), **entity("b", "1", "t1")}
+    assert judge.judge([[entities("1", {"a": "t1", "b": "t1"}, ts=100)]], observed) == []
+    return judge, observed
+
+
+TABLES = {
+    "a group with one time": ([[entities("3", {"c": "t3", "d": "t3"})]], {**entity("c", "3", "t3"), **entity("d", "3", "t3")}, set()),
+    "an unknown group, whole": ([[entities("3", {}, UNKNOWN, "cd")]], {**entity("c", "3", "t3"), **entity("d", "3", "t3")}, set()),
+    "an unknown group, absent": ([[entities("3", {}, UNKNOWN, "cd")]], {}, set()),
+    "an acknowledged entity is absent": ([[entities("3", {"c": "t3"})]], {}, {"lost"}),
+    "an old entity vanished": ([[]], {key("a", TABLE): None}, {"lost"}),
+    "half a group": ([[entities("3", {}, UNKNOWN, "cd")]], entity("c", "3", "t3"), {"half"}),
+    "half a group over old entities": ([[entities("3", {}, UNKNOWN, "ab")]], entity("a", "3", "t3"), {"half"}),
+    "half an acknowledged group": ([[entities("3", {"c": "t3", "d": "t3"})]], entity("c", "3", "t3"), {"lost"}),
+    "a refused group is there": ([[entities("3", {}, REFUSED, "cd")]], {**entity("c", "3", "t3"), **entity("d", "3", "t3")}, {"refused"}),
+    "another etag than was told": ([[entities("3", {"c": "t3"})]], entity("c", "3", "t4"), {"order"}),
+    "a time that goes back": ([[entities("3", {"c": "t3"}, ts=99)]], entity("c", "3", "t3"), {"order"}),
+    "an etag that was given before": ([[entities("3", {"a": "t1"})]], entity("a", "3", "t1"), {"order"}),
+}
+
+
+@pytest.mark.parametrize("case", TABLES)
+def test_violations_in_tables_are_found(case):
+    journals, change, expected = TABLES[case]
+    check(journals, change, expected, settled_table)
+
+
 def test_two_holders_of_a_unique_key_are_found():
     bodies = {id: {"id": id, "pk": "p", "op": id, "u": 7} for id in "cd"}
     journal = [
@@ -151,3 +191,8 @@ def test_journals_are_read_back_as_written(tmp_path):
     journal.intent("3", [])
     second, _ = read(tmp_path / "journal", offset)
     assert [(one.op, one.outcome) for one in second] == [("3", UNKNOWN)]
+
+
+def test_times_of_etags_grow():
+    first = time_of("W/\"datetime'2026-11-18T20%3A50%3A03.7890001Z'\"")
+    assert first < time_of("W/\"datetime'2026-11-18T20%3A50%3A03.7890002Z'\"") < time_of("W/\"datetime'2026-11-18T20%3A50%3A04.0000000Z'\"")

@@ -198,3 +198,34 @@ async fn addresses_in_answers_are_those_of_the_outer_request() {
     let answer = client.send(batch(&[relative])).await.expect(202);
     assert!(answer.text().contains("Location: https://tables.example/storage/people("), "{answer:?}");
 }
+
+/// An address outside of a batch cannot be as long; one of 64 KB is not read.
+#[tokio::test]
+async fn a_query_in_a_batch_has_the_limits_of_filters() {
+    let client = Client::with_table().await;
+    client.insert(r#"{"PartitionKey":"p","RowKey":"r"}"#).await;
+    let query = |filter: &str| {
+        let body = format!(
+            "--batch_b\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n\
+             GET https://tables.example/storage/people()?$filter={filter} HTTP/1.1\r\nAccept: application/json\r\n\
+             \r\n\r\n--batch_b--\r\n"
+        );
+        Call::new("POST", "$batch").body("multipart/mixed; boundary=batch_b", &body)
+    };
+    let text = |count: usize| format!("RowKey%20eq%20'{}'", "x".repeat(count));
+    let comparisons = |count: usize| vec!["x%20eq%201"; count].join("%20or%20");
+    let deep = format!("{}RowKey%20eq%20'r'{}", "(".repeat(10_000), ")".repeat(10_000));
+    for (filter, status) in [("RowKey%20eq%20'r'".to_owned(), "200"), (text(50_000), "200"), (deep, "400")] {
+        let answer = client.send(query(&filter)).await;
+        assert_eq!(answer.status.as_u16(), 202, "{filter:.40}: {answer:?}");
+        assert_eq!(statuses(&answer), [status], "{filter:.40}: {answer:?}");
+        assert_eq!(
+            answer.text().contains("\"code\":\"InvalidInput\""),
+            status == "400",
+            "{filter:.40}: {answer:?}"
+        );
+    }
+    assert_eq!(client.refusal(query(&text(100_000))).await, code(400, "InvalidInput"));
+    let many = client.send(query(&comparisons(3_000))).await;
+    assert_eq!((many.status.as_u16(), statuses(&many)), (202, vec!["200"]), "{many:?}");
+}
