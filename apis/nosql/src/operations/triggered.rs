@@ -26,7 +26,7 @@ pub(super) async fn perform(
     let _place = call.engine.script_place(&pass).await;
     let attempt = Attempt::default();
     let write = &TriggeredWrite { call, container, triggers, logs, attempt };
-    let turn = async || call.engine.script_turn().await.map_err(NosqlFault::from);
+    let turn = async || call.engine.script_turn(&call.principal, container).await.map_err(NosqlFault::from);
     let run = |mut transaction: Transaction, turn| {
         let operation = operation.clone();
         async move {
@@ -74,7 +74,7 @@ impl TriggeredWrite<'_> {
     async fn run(
         &self,
         transaction: &mut Transaction,
-        turn: &ScriptTurn<'_>,
+        turn: &ScriptTurn,
         operation: DocumentOperation,
     ) -> Result<Ran, NosqlFault> {
         let Triggers { write, before, after } = &self.triggers;
@@ -108,7 +108,7 @@ impl TriggeredWrite<'_> {
     async fn run_script(
         &self,
         transaction: &mut Transaction,
-        turn: &ScriptTurn<'_>,
+        turn: &ScriptTurn,
         script: &Script,
         role: Role,
         log: &mut String,
