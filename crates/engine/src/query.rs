@@ -10,6 +10,7 @@ use crate::feed::{PAGE_BYTES_STOP, Scope, bounds};
 use crate::isolation::Size;
 use crate::ledger::refusal_charge;
 use crate::router::{Attempts, Routed};
+use crate::scripts::script_caller;
 use exec::{
     IndexUse, Page, PageRequest, ParsedProperty, Part, PartScope, PartSource, Program, QueryMetrics,
     QueryRow, Resume, rank,
@@ -109,7 +110,8 @@ impl Engine {
             let ranked = Box::pin(self.ranked(&pass, &request, ranking, fixed, &mut spent)).await;
             program = ranked.inspect_err(refuse)?;
         }
-        let user_functions = self.functions_of(container, &program, turn(fixed)).inspect_err(refuse)?;
+        let user_functions =
+            self.functions_of(container, &program, turn(&pass, fixed)).inspect_err(refuse)?;
         let page = PageRequest {
             program,
             items_max: request.items_max,
@@ -282,7 +284,7 @@ impl Engine {
         let request = QueryRequest { query: Arc::new(query), ..request.clone() };
         let program = self.program(pass, &request).await?;
         let page = PageRequest {
-            user_functions: self.functions_of(pass.container, &program, turn(fixed))?,
+            user_functions: self.functions_of(pass.container, &program, turn(pass, fixed))?,
             program,
             items_max: 1,
             bytes_max: usize::MAX,
@@ -395,8 +397,11 @@ impl Engine {
 }
 
 /// Whose turn the functions of a query use: a transaction may be that of a script, which holds a worker meanwhile.
-fn turn(fixed: Option<&Part>) -> Turn {
-    if fixed.is_some() { Turn::OfScript } else { Turn::Own }
+fn turn(pass: &QueryPass<'_>, fixed: Option<&Part>) -> Turn {
+    match fixed {
+        Some(_) => Turn::OfScript,
+        None => Turn::Own(script_caller(pass.principal, Some(pass.container))),
+    }
 }
 
 /// Records a refused query for the first partition of its scope.

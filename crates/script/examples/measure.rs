@@ -4,8 +4,8 @@
 
 use bytes::Bytes;
 use script::{
-    Call, Clock, Function, FunctionBatch, Host, Limits, Links, Operation, Outcome, Quota, Replies, Reply,
-    Role, Turn, WorkerProgram, Workers,
+    Call, CallerId, Clock, Function, FunctionBatch, Host, Limits, Links, Operation, Outcome, Quota, Replies,
+    Reply, Role, Turn, WorkerProgram, Workers,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,6 +24,8 @@ impl Host for Echo {
         Ok(Replies { replies, is_budget_low: false })
     }
 }
+
+const CALLER: CallerId = CallerId(1);
 
 #[tokio::main]
 #[allow(clippy::print_stdout)]
@@ -108,7 +110,7 @@ fn call(source: &str) -> Call {
 }
 
 async fn run(workers: &Workers, call: &Call) {
-    workers.run(call, &mut Echo).await.expect("the script ends");
+    workers.run(CALLER, call, &mut Echo).await.expect("the script ends");
 }
 
 #[allow(clippy::print_stdout)]
@@ -152,7 +154,7 @@ async fn functions(name: &str, workers: &Workers, source: &str) {
             let arguments = [Some(ValueRef::from(&number)), Some(ValueRef::from(second))];
             calls.push(0, arguments.into_iter());
         }
-        let results = workers.evaluate(&calls, Turn::Own).await.expect("the functions return");
+        let results = workers.evaluate(&calls, Turn::Own(CALLER)).await.expect("the functions return");
         assert_eq!(results.len(), BATCH);
     }
     #[allow(clippy::cast_precision_loss)]

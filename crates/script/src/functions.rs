@@ -27,11 +27,15 @@ pub struct FunctionBatch {
     pub(crate) count: u32,
 }
 
+/// Who calls a script: callers that wait for workers get them in rotation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CallerId(pub u64);
+
 /// Whose turn a batch of functions uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// Its own: it waits until a worker is free.
-    Own,
+    /// Its own, as one of this caller: it waits until a worker is free.
+    Own(CallerId),
     /// That of the script whose operation needs the functions: its worker waits meanwhile, so no other one has to.
     OfScript,
 }

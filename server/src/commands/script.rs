@@ -13,7 +13,7 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 use engine::AccountKey;
 use model::Ambient;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use script::{Clock, Limits, Links, NoDocuments, Quota, Role, ScriptFault, WorkerProgram, Workers};
+use script::{CallerId, Clock, Limits, Links, NoDocuments, Quota, Role, ScriptFault, WorkerProgram, Workers};
 use serde_json::{Value as Json, json};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -25,6 +25,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The command of a worker process.
 pub(super) const WORKER: &str = "script-worker";
+
+/// `script check` uses workers of its own, so nobody else waits for them.
+const CALLER: CallerId = CallerId(0);
 
 /// The executable of this process, also if its file was replaced since it was started.
 const THIS_PROGRAM: &str = if cfg!(target_os = "linux") { "/proc/self/exe" } else { "" };
@@ -278,7 +281,7 @@ fn check(matches: &ArgMatches) -> Result<(), Failure> {
     let runtime = runtime()?;
     // The future may start processes, which needs the runtime.
     let (checked, globals) =
-        runtime.block_on(async { (workers.check(&source).await, globals(&workers).await) });
+        runtime.block_on(async { (workers.check(CALLER, &source).await, globals(&workers).await) });
     if let Err(ScriptFault::Syntax(fault)) = &checked {
         return Err(Failure::Failed(format!("{file}:{}:{}: {}", fault.line, fault.column, fault.message)));
     }
@@ -304,7 +307,7 @@ async fn globals(workers: &Workers) -> Result<HashSet<String>, String> {
         quota: Quota::default(),
         needs_own_runtime: true,
     };
-    let finished = workers.run(&call, &mut NoDocuments).await.map_err(|fault| fault.to_string())?;
+    let finished = workers.run(CALLER, &call, &mut NoDocuments).await.map_err(|fault| fault.to_string())?;
     serde_json::from_slice(&finished.body.unwrap_or_default()).map_err(|error| error.to_string())
 }
 

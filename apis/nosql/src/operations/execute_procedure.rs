@@ -28,7 +28,7 @@ pub(super) async fn perform(call: &Call<'_>, path: ScriptPath<'_>) -> Result<Rep
     let pass = pass.transaction(key)?;
     let _place = call.engine.script_place(&pass).await;
     let attempt = &Attempt::default();
-    let turn = async || call.engine.script_turn().await.map_err(NosqlFault::from);
+    let turn = async || call.engine.script_turn(&call.principal, &container).await.map_err(NosqlFault::from);
     let run = |mut transaction: Transaction, turn| {
         let role = Role::Procedure { parameters: parameters.clone() };
         let script = scripts::script_call(call, &container, &procedure, role, logs, attempt);

@@ -26,7 +26,7 @@ pub(super) async fn perform(
     let _place = call.engine.script_place(&pass).await;
     let attempt = Attempt::default();
     let write = &TriggeredWrite { call, container, triggers, logs, attempt };
-    let turn = async || call.engine.script_turn().await.map_err(NosqlFault::from);
+    let turn = async || call.engine.script_turn(&call.principal, container).await.map_err(NosqlFault::from);
     let run = |mut transaction: Transaction, turn| {
         let operation = operation.clone();
         async move {
@@ -74,7 +74,7 @@ impl TriggeredWrite<'_> {
     async fn run(
         &self,
         transaction: &mut Transaction,
-        turn: &ScriptTurn<'_>,
+        turn: &ScriptTurn,
         operation: DocumentOperation,
     ) -> Result<Ran, NosqlFault> {
         let Triggers { write, before, after } = &self.triggers;
@@ -108,7 +108,7 @@ impl TriggeredWrite<'_> {
     async fn run_script(
         &self,
         transaction: &mut Transaction,
-        turn: &ScriptTurn<'_>,
+        turn: &ScriptTurn,
         script: &Script,
         role: Role,
         log: &mut String,
@@ -149,15 +149,21 @@ impl TriggeredWrite<'_> {
 }
 
 /// The written document as the trigger after the write has left it: the answer must not show an ETag that no longer
-/// exists. One that the trigger has deleted is answered as it was written.
+/// exists. One that the trigger has deleted and created again has another number. One that it has only deleted is
+/// answered as it was written.
 async fn refresh(transaction: &mut Transaction, outcome: &mut Outcome) -> Result<(), NosqlFault> {
     let (Outcome::Created(stored) | Outcome::Replaced(stored)) = outcome else { return Ok(()) };
-    let target = Target::Number(stored.number);
-    let read = DocumentOperation::Read { target, condition: Condition::None };
-    match transaction.execute(read).await {
-        Ok(StepReceipt { outcome: Outcome::Read(current), .. }) => *stored = current,
-        Ok(_) | Err(Fault::Missing(MissingFault::Resource)) => {}
-        Err(fault) => return Err(fault.into()),
+    let id = stored.document.root().member("id").and_then(|id| id.as_str()).map(str::to_owned);
+    for target in [Some(Target::Number(stored.number)), id.map(Target::Id)].into_iter().flatten() {
+        let read = DocumentOperation::Read { target, condition: Condition::None };
+        match transaction.execute(read).await {
+            Ok(StepReceipt { outcome: Outcome::Read(current), .. }) => {
+                *stored = current;
+                return Ok(());
+            }
+            Ok(_) | Err(Fault::Missing(MissingFault::Resource)) => {}
+            Err(fault) => return Err(fault.into()),
+        }
     }
     Ok(())
 }

@@ -93,7 +93,7 @@ pub(crate) fn add_log(reply: &mut Reply, log: &str) {
 /// Refuses a definition whose text is not a function, if scripts are executed at all.
 pub(crate) async fn check_text(call: &Call<'_>, definition: &ScriptDefinition) -> Result<(), NosqlFault> {
     match call.engine.executes_scripts() {
-        true => Ok(call.engine.check_script(definition.body()).await?),
+        true => Ok(call.engine.check_script(&call.principal, definition.body()).await?),
         false => Ok(()),
     }
 }

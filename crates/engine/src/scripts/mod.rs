@@ -11,9 +11,13 @@ pub(crate) use order::ScriptOrder;
 pub use order::ScriptPlace;
 pub use run::ScriptRefusal;
 
+use crate::authorisation::Principal;
+use crate::catalog::Container;
 use crate::engine::Engine;
+use foldhash::fast::FixedState;
 use model::{Fault, LimitFault, StorageFault};
-use script::{Limits, ScriptFault, WorkerProgram, Workers};
+use script::{CallerId, Limits, ScriptFault, WorkerProgram, Workers};
+use std::hash::BuildHasher as _;
 use std::time::Duration;
 
 /// Retry delay of a script for which no worker was free.
@@ -39,6 +43,12 @@ impl Engine {
     pub(crate) fn workers(&self) -> Option<&Workers> {
         self.workers.as_ref()
     }
+}
+
+/// Who waits for a worker: a principal, and the container that it uses scripts of.
+pub(crate) fn script_caller(principal: &Principal, container: Option<&Container>) -> CallerId {
+    let container = container.map(Container::number);
+    CallerId(FixedState::default().hash_one((principal.caller(), container)))
 }
 
 /// A fault of the workers, not of the script; `Err` returns one of the script.

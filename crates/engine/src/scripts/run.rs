@@ -1,7 +1,7 @@
 //! Running procedures and triggers.
 
-use super::{ScriptPlace, worker_fault};
-use crate::authorisation::TransactionPass;
+use super::{ScriptPlace, script_caller, worker_fault};
+use crate::authorisation::{Principal, TransactionPass};
 use crate::catalog::{Container, Script};
 use crate::engine::Engine;
 use model::{Fault, ScriptKind};
@@ -70,9 +70,14 @@ impl Engine {
 
     /// Waits until a script may run. It is called before the transaction of the script begins: a state that waits in a
     /// queue is outdated when its script runs, and a lock would make others wait for that queue.
-    pub async fn script_turn(&self) -> Result<ScriptTurn<'_>, ScriptRefusal> {
+    /// Principals wait in rotation, and so do the containers of one: applications often share an account key.
+    pub async fn script_turn(
+        &self,
+        principal: &Principal,
+        container: &Container,
+    ) -> Result<ScriptTurn, ScriptRefusal> {
         let Some(workers) = self.workers() else { return Err(ScriptRefusal::NotExecuted) };
-        workers.turn().await.map_err(ScriptRefusal::of)
+        workers.turn(script_caller(principal, Some(container))).await.map_err(ScriptRefusal::of)
     }
 
     /// Waits until scripts on the same logical partition that came before have been committed, for a short time at most.
@@ -85,7 +90,7 @@ impl Engine {
     /// unless it ends normally.
     pub async fn run_script<H: Host<Fault = Fault>>(
         &self,
-        turn: &ScriptTurn<'_>,
+        turn: &ScriptTurn,
         call: &Call,
         host: &mut H,
     ) -> Result<Finished, ScriptRefusal> {
@@ -98,8 +103,8 @@ impl Engine {
     }
 
     /// Checks that the text of a script is a function. Nothing of it is executed.
-    pub async fn check_script(&self, source: &str) -> Result<(), ScriptRefusal> {
+    pub async fn check_script(&self, principal: &Principal, source: &str) -> Result<(), ScriptRefusal> {
         let Some(workers) = self.workers() else { return Err(ScriptRefusal::NotExecuted) };
-        workers.check(source).await.map_err(ScriptRefusal::of)
+        workers.check(script_caller(principal, None), source).await.map_err(ScriptRefusal::of)
     }
 }

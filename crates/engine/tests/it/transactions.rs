@@ -385,6 +385,12 @@ async fn the_charge_is_that_of_the_operations() {
     let read = transaction.execute(read("1")).await.unwrap();
     drop(transaction);
     assert_eq!(charged(), sum + read.charge);
+    // Unless it starts over.
+    let mut transaction = harness.engine.begin(&pass(&harness, &container), &options()).await.unwrap();
+    transaction.execute(self::read("1")).await.unwrap();
+    transaction.start_over();
+    drop(transaction);
+    assert_eq!(charged(), sum + read.charge);
 }
 
 /// The changes of all transactions are limited by the memory of queries, which they return.

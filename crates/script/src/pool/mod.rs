@@ -5,8 +5,9 @@ mod process;
 mod turns;
 
 pub use process::WorkerProgram;
+pub use turns::ScriptTurn;
 
-use crate::functions::{FunctionBatch, Turn};
+use crate::functions::{CallerId, FunctionBatch, Turn};
 use crate::limits::{Limits, SOURCE_BYTES_MAX};
 use crate::metrics::PoolMetrics;
 use crate::wire::to_worker::{self, Allowance};
@@ -17,7 +18,6 @@ use prometheus_client::registry::Registry;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
-use tokio::sync::SemaphorePermit;
 use tokio::time::Instant;
 use turns::Turns;
 use value::Value;
@@ -40,13 +40,6 @@ struct Pool {
     /// Whether it was logged that workers lack a part of their sandbox.
     has_reported: AtomicBool,
     metrics: PoolMetrics,
-}
-
-/// The permission to keep a worker busy, until it is dropped.
-#[derive(Debug)]
-#[must_use]
-pub struct ScriptTurn<'a> {
-    _permit: SemaphorePermit<'a>,
 }
 
 /// Workers without a call.
@@ -82,21 +75,26 @@ impl Workers {
 
     /// Executes a stored procedure or trigger. After a fault, whatever it is, the operations that `host` has executed
     /// are to be rolled back.
-    pub async fn run<H: Host>(&self, call: &Call, host: &mut H) -> Result<Finished, CallFault<H::Fault>> {
-        let turn = self.turn().await?;
+    pub async fn run<H: Host>(
+        &self,
+        caller: CallerId,
+        call: &Call,
+        host: &mut H,
+    ) -> Result<Finished, CallFault<H::Fault>> {
+        let turn = self.turn(caller).await?;
         self.run_in(&turn, call, host).await
     }
 
     /// Waits until a worker may be kept busy. A caller that holds locks or a state while its script runs takes its turn
     /// first.
-    pub async fn turn(&self) -> Result<ScriptTurn<'_>, ScriptFault> {
-        Ok(ScriptTurn { _permit: self.pool.turn().await? })
+    pub async fn turn(&self, caller: CallerId) -> Result<ScriptTurn, ScriptFault> {
+        self.pool.turn(caller).await
     }
 
     /// The same as [`Workers::run`] in a turn that the caller has; one script at a time.
     pub async fn run_in<H: Host>(
         &self,
-        _turn: &ScriptTurn<'_>,
+        _turn: &ScriptTurn,
         call: &Call,
         host: &mut H,
     ) -> Result<Finished, CallFault<H::Fault>> {
@@ -123,7 +121,7 @@ impl Workers {
             }
             let frame = Frame::new(|out| to_worker::put_evaluate(out, self.allowance(), batch))?;
             let _turn = match turn {
-                Turn::Own => Some(self.pool.turn().await?),
+                Turn::Own(caller) => Some(self.pool.turn(caller).await?),
                 Turn::OfScript => None,
             };
             match self.call_pure(&frame).await? {
@@ -135,11 +133,11 @@ impl Workers {
     }
 
     /// Checks that a text is a function that can be executed. The text is evaluated, its function is not called.
-    pub async fn check(&self, source: &str) -> Result<(), ScriptFault> {
+    pub async fn check(&self, caller: CallerId, source: &str) -> Result<(), ScriptFault> {
         let checked = self.recorded(async {
             check_size(source)?;
             let frame = Frame::new(|out| to_worker::put_check(out, self.allowance(), source))?;
-            let _turn = self.pool.turn().await?;
+            let _turn = self.pool.turn(caller).await?;
             match self.call_pure(&frame).await? {
                 Ended::Checked => Ok(()),
                 Ended::Evaluated(_) | Ended::Finished(_) => Err(wrong_answer().into()),
@@ -233,8 +231,8 @@ impl Workers {
 
 impl Pool {
     /// Waits for the permission to keep a worker busy.
-    async fn turn(&self) -> Result<SemaphorePermit<'_>, ScriptFault> {
-        self.turns.take(&self.limits, &self.metrics).await
+    async fn turn(&self, caller: CallerId) -> Result<ScriptTurn, ScriptFault> {
+        self.turns.take(caller, &self.limits, &self.metrics).await
     }
 
     /// A worker that waits for a call: the one used last, whose memory is warm, or a new one.

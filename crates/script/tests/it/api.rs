@@ -1,6 +1,8 @@
 //! The API of procedures.
 
-use crate::fixture::{ALT_LINK, Documents, NOW_MS, SELF_LINK, body, call, check, execute, thrown, workers};
+use crate::fixture::{
+    ALT_LINK, CALLER, Documents, NOW_MS, SELF_LINK, body, call, check, execute, thrown, workers,
+};
 use script::{Clock, DocumentLink, IndexAction, Operation, PageOptions};
 use serde_json::{Value, json};
 
@@ -402,8 +404,8 @@ async fn time_and_randomness_come_from_the_call() {
     }";
     let workers = workers();
     let mut call = call(source, &json!([]));
-    let first = body(&workers.run(&call, &mut Documents::default()).await.unwrap());
-    let second = body(&workers.run(&call, &mut Documents::default()).await.unwrap());
+    let first = body(&workers.run(CALLER, &call, &mut Documents::default()).await.unwrap());
+    let second = body(&workers.run(CALLER, &call, &mut Documents::default()).await.unwrap());
     assert_eq!(first, second);
     let expected = json!([
         NOW_MS,
@@ -420,13 +422,13 @@ async fn time_and_randomness_come_from_the_call() {
     assert_eq!(first.as_array().unwrap()[11..], ["undefined", "undefined", "undefined"]);
     assert_ne!(first[9], first[10]);
     call.seed = 8;
-    let other = body(&workers.run(&call, &mut Documents::default()).await.unwrap());
+    let other = body(&workers.run(CALLER, &call, &mut Documents::default()).await.unwrap());
     assert_ne!(first[9], other[9]);
     call.source =
         "function () { var start = Date.now(); while (Date.now() === start) {} __.response.setBody(start); }"
             .into();
     call.clock = Clock::Running { start_ms: NOW_MS };
-    let start = body(&workers.run(&call, &mut Documents::default()).await.unwrap());
+    let start = body(&workers.run(CALLER, &call, &mut Documents::default()).await.unwrap());
     assert!(start.as_u64().unwrap() >= NOW_MS);
 }
 
@@ -435,10 +437,10 @@ async fn the_log_is_kept_if_it_is_wanted() {
     let source = "function () { console.log('a %s b %s', 1, { c: 2 }, 'rest'); console.log(undefined, null); console.log(); }";
     let workers = workers();
     let mut call = call(source, &json!([]));
-    let finished = workers.run(&call, &mut Documents::default()).await.unwrap();
+    let finished = workers.run(CALLER, &call, &mut Documents::default()).await.unwrap();
     assert_eq!(finished.log, "a 1 b {\"c\":2} rest\nundefined null\n\n");
     call.logs = false;
-    let finished = workers.run(&call, &mut Documents::default()).await.unwrap();
+    let finished = workers.run(CALLER, &call, &mut Documents::default()).await.unwrap();
     assert_eq!(finished.log, "");
 }
 
@@ -460,8 +462,8 @@ async fn nothing_outlives_a_call() {
         Object.defineProperty(Object.prototype, 'kind', { get() { return 4; } });
     }";
     let look = "function () { getContext().getResponse().setBody([typeof left, typeof left2, ({}).left, typeof [].push]); }";
-    workers.run(&call(spoil, &json!([])), &mut Documents::default()).await.unwrap();
-    let finished = workers.run(&call(look, &json!([])), &mut Documents::default()).await.unwrap();
+    workers.run(CALLER, &call(spoil, &json!([])), &mut Documents::default()).await.unwrap();
+    let finished = workers.run(CALLER, &call(look, &json!([])), &mut Documents::default()).await.unwrap();
     assert_eq!(body(&finished), json!(["undefined", "undefined", null, "function"]));
     assert_eq!(workers.idle_count(), 1, "both ran in one worker");
 }

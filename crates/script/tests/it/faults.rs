@@ -1,11 +1,11 @@
 //! Scripts that fail, and checks of their text.
 
-use crate::fixture::{Documents, call, execute, thrown, workers};
+use crate::fixture::{CALLER, Documents, call, execute, thrown, workers};
 use script::{CallFault, ResultFault, ScriptFault, SyntaxFault};
 use serde_json::json;
 
 async fn syntax(source: &str) -> SyntaxFault {
-    let checked = workers().check(source).await;
+    let checked = workers().check(CALLER, source).await;
     let executed = execute(&mut Documents::default(), source, &json!([])).await;
     let Err(ScriptFault::Syntax(fault)) = checked else { panic!("{source}: {checked:?}") };
     assert_eq!(executed, Err(CallFault::Script(ScriptFault::Syntax(fault.clone()))), "{source}");
@@ -36,7 +36,7 @@ async fn a_check_executes_no_function() {
     for source in
         ["function () { while (true) {} }", "() => { throw 1; }", "function a() {}\nfunction b() {}"]
     {
-        assert_eq!(workers.check(source).await, Ok(()), "{source}");
+        assert_eq!(workers.check(CALLER, source).await, Ok(()), "{source}");
     }
 }
 
@@ -45,11 +45,11 @@ async fn a_text_cannot_leave_its_function() {
     let workers = workers();
     let escape = "function () {})}); globalThis.left = 1; (function () { return (function () {}";
     for _ in 0..2 {
-        let _ = workers.run(&call(escape, &json!([])), &mut Documents::default()).await;
+        let _ = workers.run(CALLER, &call(escape, &json!([])), &mut Documents::default()).await;
     }
     let look = "function () { if (typeof left !== 'undefined') throw 'seen'; }";
     for _ in 0..3 {
-        workers.run(&call(look, &json!([])), &mut Documents::default()).await.unwrap();
+        workers.run(CALLER, &call(look, &json!([])), &mut Documents::default()).await.unwrap();
     }
 }
 
@@ -113,7 +113,8 @@ async fn results_that_are_no_json_are_refused() {
 async fn parameters_must_be_an_array() {
     let workers = workers();
     for parameters in [json!({"a": 1}), json!(5)] {
-        let result = workers.run(&call("function () {}", &parameters), &mut Documents::default()).await;
+        let result =
+            workers.run(CALLER, &call("function () {}", &parameters), &mut Documents::default()).await;
         let Err(CallFault::Script(ScriptFault::Thrown(error))) = result else { panic!("{result:?}") };
         assert_eq!(error.number, Some(400));
     }
@@ -125,14 +126,14 @@ async fn the_host_can_end_a_script() {
     let mut documents = Documents { end: Some(1), ..Documents::default() };
     let source =
         "function () { __.createDocument(__.getSelfLink(), {}, function () { throw 'unreachable'; }); }";
-    let ended = workers.run(&call(source, &json!([])), &mut documents).await;
+    let ended = workers.run(CALLER, &call(source, &json!([])), &mut documents).await;
     assert_eq!(ended, Err(CallFault::Host("ended by the host")));
-    workers.run(&call("function () {}", &json!([])), &mut Documents::default()).await.unwrap();
+    workers.run(CALLER, &call("function () {}", &json!([])), &mut Documents::default()).await.unwrap();
     assert_eq!(workers.idle_count(), 1, "the worker goes on");
 }
 
 #[tokio::test]
 async fn a_source_that_is_too_large_is_refused() {
     let source = format!("function () {{ {} }}", ";".repeat(script::SOURCE_BYTES_MAX));
-    assert!(matches!(workers().check(&source).await, Err(ScriptFault::InputTooLarge { .. })));
+    assert!(matches!(workers().check(CALLER, &source).await, Err(ScriptFault::InputTooLarge { .. })));
 }

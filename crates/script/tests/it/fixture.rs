@@ -2,12 +2,15 @@
 
 use bytes::Bytes;
 use script::{
-    Call, CallFault, Clock, ContainerSize, DocumentLink, Finished, Host, Limits, Links, Operation, Outcome,
-    PageOptions, Quota, Refusal, Replies, Reply, Role, ScriptFault, Thrown, WorkerProgram, Workers,
+    Call, CallFault, CallerId, Clock, ContainerSize, DocumentLink, Finished, Host, Limits, Links, Operation,
+    Outcome, PageOptions, Quota, Refusal, Replies, Reply, Role, ScriptFault, Thrown, WorkerProgram, Workers,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Who calls in tests.
+pub(crate) const CALLER: CallerId = CallerId(1);
 
 pub(crate) const SELF_LINK: &str = "dbs/AAAA==/colls/BBBB=/";
 pub(crate) const ALT_LINK: &str = "dbs/shop/colls/orders";
@@ -49,7 +52,7 @@ pub(crate) async fn execute(
     source: &str,
     parameters: &Value,
 ) -> Result<Finished, CallFault<&'static str>> {
-    workers().run(&call(source, parameters), documents).await
+    workers().run(CALLER, &call(source, parameters), documents).await
 }
 
 /// The response body of a procedure that ends normally.

@@ -1,6 +1,6 @@
 //! Batches of calls of user-defined functions.
 
-use crate::fixture::{NOW_MS, workers};
+use crate::fixture::{CALLER, NOW_MS, workers};
 use script::{Clock, Function, FunctionBatch, ResultFault, ScriptFault, Turn};
 use std::sync::Arc;
 use value::{Value, ValueRef};
@@ -21,7 +21,7 @@ fn push(batch: &mut FunctionBatch, function: u16, arguments: &[Option<Value>]) {
 async fn one(source: &str, arguments: &[Option<Value>]) -> Result<Option<Value>, ScriptFault> {
     let mut batch = batch(&[("f", source)]);
     push(&mut batch, 0, arguments);
-    let mut results = workers().evaluate(&batch, Turn::Own).await?;
+    let mut results = workers().evaluate(&batch, Turn::Own(CALLER)).await?;
     assert_eq!(results.len(), 1);
     Ok(results.remove(0))
 }
@@ -90,7 +90,7 @@ async fn rows_name_their_function() {
     }
     assert_eq!(batch.len(), 2000);
     assert!(!batch.is_empty() && batch.size_bytes() > 2000);
-    let results = workers().evaluate(&batch, Turn::Own).await.unwrap();
+    let results = workers().evaluate(&batch, Turn::Own(CALLER)).await.unwrap();
     for n in 0..1000_usize {
         assert_eq!(results[2 * n], Some(Value::Int64(2 * i64::try_from(n).unwrap())));
         assert_eq!(results[2 * n + 1], Some(Value::String(format!("hello {n}"))));
@@ -103,12 +103,16 @@ async fn errors_name_the_function_and_the_line() {
         batch(&[("good", "function () { return 1; }"), ("bad", "function (x) {\n  return x.y.z;\n}")]);
     push(&mut calls, 0, &[]);
     push(&mut calls, 1, &[json("{}")]);
-    let Err(ScriptFault::Thrown(error)) = workers().evaluate(&calls, Turn::Own).await else { panic!() };
+    let Err(ScriptFault::Thrown(error)) = workers().evaluate(&calls, Turn::Own(CALLER)).await else {
+        panic!()
+    };
     assert_eq!(error.function.as_deref(), Some("bad"));
     assert!(error.text.starts_with("TypeError: "), "{}", error.text);
     assert!(error.stack.contains("bad:2:"), "{}", error.stack);
     let calls = batch(&[("broken", "function (x) {\n  return x +;\n}")]);
-    let Err(ScriptFault::Syntax(fault)) = workers().evaluate(&calls, Turn::Own).await else { panic!() };
+    let Err(ScriptFault::Syntax(fault)) = workers().evaluate(&calls, Turn::Own(CALLER)).await else {
+        panic!()
+    };
     assert_eq!(fault.line, 2);
     assert!(fault.message.starts_with("broken: "), "{}", fault.message);
 }
@@ -155,7 +159,7 @@ async fn rows_do_not_see_each_other() {
             for _ in 0..count {
                 push(&mut calls, 0, &[Some(Value::Int64(5))]);
             }
-            let results = workers.evaluate(&calls, Turn::Own).await;
+            let results = workers.evaluate(&calls, Turn::Own(CALLER)).await;
             match &expected {
                 Some(_) => assert_eq!(results, Ok(vec![expected.clone(); count]), "{source}"),
                 None => assert!(matches!(results, Err(ScriptFault::Thrown(_))), "{source}: {results:?}"),
@@ -175,7 +179,7 @@ async fn an_error_hook_does_not_outlive_its_row() {
     for n in 0..12 {
         push(&mut calls, 0, &[Some(Value::Int64(n))]);
     }
-    let results = workers.evaluate(&calls, Turn::Own).await.unwrap();
+    let results = workers.evaluate(&calls, Turn::Own(CALLER)).await.unwrap();
     assert_eq!(results[1..], vec![Some(Value::Int64(-1)); 11]);
 }
 
@@ -201,7 +205,7 @@ async fn functions_run_as_they_are_written() {
         assert_eq!(one(source, &[Some(Value::Int64(1))]).await.unwrap(), expected, "{source}");
         let mut calls = batch(&[("f", source)]);
         (0..12).for_each(|_| push(&mut calls, 0, &[Some(Value::Int64(1))]));
-        let results = workers().evaluate(&calls, Turn::Own).await.unwrap();
+        let results = workers().evaluate(&calls, Turn::Own(CALLER)).await.unwrap();
         assert_eq!(results, vec![expected; 12], "{source}");
     }
 }
@@ -233,7 +237,7 @@ async fn many_calls_have_the_results_of_single_ones() {
         for count in [1, 60, 1] {
             let mut batch = batch(&[("f", source)]);
             (0..count).for_each(|_| push(&mut batch, 0, &[Some(Value::Int64(7))]));
-            results.extend(workers.evaluate(&batch, Turn::Own).await.unwrap());
+            results.extend(workers.evaluate(&batch, Turn::Own(CALLER)).await.unwrap());
         }
         assert_eq!(results.len(), 62);
         assert!(results.iter().all(|result| *result == results[0]), "{source}: {results:?}");

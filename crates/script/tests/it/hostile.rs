@@ -2,7 +2,7 @@
 //!
 //! Each ends within its budget, by its own limits or by a kill, and the next call works.
 
-use crate::fixture::{Documents, body, call, limits, program};
+use crate::fixture::{CALLER, Documents, body, call, limits, program};
 use script::{CallFault, Clock, Function, FunctionBatch, Limits, ScriptFault, Turn, WorkerProgram, Workers};
 use serde_json::json;
 use std::time::Duration;
@@ -17,7 +17,7 @@ const WATCHDOG: Duration = Duration::from_secs(60);
 
 async fn run(workers: &Workers, source: &str) -> Result<(), ScriptFault> {
     let call = call(source, &json!([]));
-    match tokio::time::timeout(WATCHDOG, workers.run(&call, &mut Documents::default())).await {
+    match tokio::time::timeout(WATCHDOG, workers.run(CALLER, &call, &mut Documents::default())).await {
         Ok(Ok(_)) => Ok(()),
         Ok(Err(CallFault::Script(fault))) => Err(fault),
         Ok(Err(CallFault::Host(fault))) => panic!("{source}: {fault}"),
@@ -31,7 +31,7 @@ async fn still_works(workers: &Workers, after: &str) {
     let call = call("function (n) { getContext().getResponse().setBody(n + 1); }", &json!([41]));
     // A worker has the lowest priority, so on a busy machine a short budget needs several attempts.
     for _ in 0..200 {
-        match workers.run(&call, &mut Documents::default()).await {
+        match workers.run(CALLER, &call, &mut Documents::default()).await {
             Ok(finished) => {
                 assert_eq!(body(&finished), json!(42), "after {after}");
                 return;
@@ -210,7 +210,7 @@ async fn compiling_executes_nothing() {
         "function a() {} } WORK function b() {",
     ] {
         let thrown = source.replace("WORK", "throw new Error('executed');");
-        for ended in [workers.check(&thrown).await, run(&workers, &thrown).await] {
+        for ended in [workers.check(CALLER, &thrown).await, run(&workers, &thrown).await] {
             assert!(!format!("{ended:?}").contains("executed"), "{thrown}: {ended:?}");
         }
         // A worker that executes this between two calls has no time for the second one.
@@ -351,7 +351,8 @@ async fn hostile_functions_are_stopped() {
         let function = Function { name: "f".to_owned(), source: source.into() };
         let mut batch = FunctionBatch::new(vec![function], Clock::Fixed { at_ms: 0 }, 0);
         batch.push(0, std::iter::empty());
-        let ended = tokio::time::timeout(WATCHDOG, workers.evaluate(&batch, Turn::Own)).await.unwrap();
+        let ended =
+            tokio::time::timeout(WATCHDOG, workers.evaluate(&batch, Turn::Own(CALLER))).await.unwrap();
         assert!(matches!(ended, Err(ScriptFault::TimeExceeded { .. })), "{source}: {ended:?}");
         still_works(&workers, source).await;
     }
@@ -361,7 +362,7 @@ async fn hostile_functions_are_stopped() {
 async fn logs_are_bounded() {
     let workers = Workers::new(program(), Limits { busy_max: 1, ..limits() });
     let source = "function () { for (var i = 0; i < 1000; i++) console.log('ä'.repeat(10000)); }";
-    let finished = workers.run(&call(source, &json!([])), &mut Documents::default()).await.unwrap();
+    let finished = workers.run(CALLER, &call(source, &json!([])), &mut Documents::default()).await.unwrap();
     assert!(finished.log.len() <= script::LOG_BYTES_MAX);
     assert!(finished.log.len() > script::LOG_BYTES_MAX - 10);
 }
@@ -390,7 +391,7 @@ async fn every_built_in_ends_on_huge_arguments() {
         getContext().getResponse().setBody(names);
     }";
     let patient = Workers::new(program(), Limits { busy_max: 1, ..limits() });
-    let finished = patient.run(&call(list, &json!([])), &mut Documents::default()).await.unwrap();
+    let finished = patient.run(CALLER, &call(list, &json!([])), &mut Documents::default()).await.unwrap();
     let names: Vec<String> = serde_json::from_value(body(&finished)).unwrap();
     assert!(names.len() > 400, "{} functions", names.len());
     let mut stopped = Vec::new();

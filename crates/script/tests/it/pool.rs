@@ -1,9 +1,9 @@
 //! The pool: turns, waiting, kills, and workers that go away.
 
-use crate::fixture::{Documents, body, call, limits, program, workers};
+use crate::fixture::{CALLER, Documents, body, call, limits, program, workers};
 use script::{
-    CallFault, Clock, Function, FunctionBatch, Host, Limits, Operation, Outcome, Replies, Reply, ScriptFault,
-    Turn, WorkerProgram, Workers,
+    CallFault, CallerId, Clock, Function, FunctionBatch, Host, Limits, Operation, Outcome, Replies, Reply,
+    ScriptFault, Turn, WorkerProgram, Workers,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -39,25 +39,25 @@ async fn calls_beyond_the_bounds_are_refused() {
     let gate = Gate::default();
     let running = tokio::spawn({
         let (workers, mut gate) = (workers.clone(), gate.clone());
-        async move { workers.run(&call(ONE_OPERATION, &json!([])), &mut gate).await }
+        async move { workers.run(CALLER, &call(ONE_OPERATION, &json!([])), &mut gate).await }
     });
     gate.asked.notified().await;
     // Its wait ends, since the first call does not.
-    let waited = workers.run(&call("function () {}", &json!([])), &mut Documents::default()).await;
+    let waited = workers.run(CALLER, &call("function () {}", &json!([])), &mut Documents::default()).await;
     assert_eq!(waited, Err(CallFault::Script(ScriptFault::Busy)));
     let none = Workers::new(program(), Limits { waiting_max: 0, busy_max: 1, ..limits() });
     let other = Gate::default();
     let second = tokio::spawn({
         let (none, mut other) = (none.clone(), other.clone());
-        async move { none.run(&call(ONE_OPERATION, &json!([])), &mut other).await }
+        async move { none.run(CALLER, &call(ONE_OPERATION, &json!([])), &mut other).await }
     });
     other.asked.notified().await;
-    assert_eq!(none.check("function () {}").await, Err(ScriptFault::Busy));
+    assert_eq!(none.check(CALLER, "function () {}").await, Err(ScriptFault::Busy));
     gate.open.notify_one();
     other.open.notify_one();
     assert!(running.await.unwrap().is_ok());
     assert!(second.await.unwrap().is_ok());
-    workers.run(&call("function () {}", &json!([])), &mut Documents::default()).await.unwrap();
+    workers.run(CALLER, &call("function () {}", &json!([])), &mut Documents::default()).await.unwrap();
 }
 
 #[tokio::test]
@@ -65,17 +65,26 @@ async fn slow_scripts_do_not_hold_up_all_others() {
     // Longer than a call waits for an extra turn.
     let wait_max = script::EXTRA_AFTER * 3;
     let workers = Workers::new(program(), Limits { busy_max: 1, wait_max, ..limits() });
+    let other = CallerId(2);
+    let quick = async |caller| {
+        workers.run(caller, &call("function () {}", &json!([])), &mut Documents::default()).await
+    };
     let mut running = Vec::new();
-    for _ in 0..=script::EXTRA_TURNS {
-        let quick = workers.run(&call("function () {}", &json!([])), &mut Documents::default()).await;
-        assert!(quick.is_ok(), "{} slow scripts: {quick:?}", running.len());
+    // One caller gets the usual turn and all extra turns but one, which is left to others.
+    for caller in [vec![CALLER; script::EXTRA_TURNS], vec![other]].concat() {
+        assert!(quick(other).await.is_ok(), "{} slow scripts", running.len());
         let gate = Gate::default();
         let (pool, mut host) = (workers.clone(), gate.clone());
-        let slow = tokio::spawn(async move { pool.run(&call(ONE_OPERATION, &json!([])), &mut host).await });
+        let slow =
+            tokio::spawn(async move { pool.run(caller, &call(ONE_OPERATION, &json!([])), &mut host).await });
         gate.asked.notified().await;
         running.push((slow, gate));
+        let is_last_of_one = running.len() == script::EXTRA_TURNS;
+        if is_last_of_one {
+            assert_eq!(quick(CALLER).await, Err(CallFault::Script(ScriptFault::Busy)));
+        }
     }
-    let beyond = workers.run(&call("function () {}", &json!([])), &mut Documents::default()).await;
+    let beyond = quick(CallerId(3)).await;
     assert_eq!(beyond, Err(CallFault::Script(ScriptFault::Busy)), "extra turns have a bound");
     for (slow, gate) in running {
         gate.open.notify_one();
@@ -89,13 +98,13 @@ async fn functions_within_an_operation_use_the_turn_of_the_script() {
     let gate = Gate::default();
     let running = tokio::spawn({
         let (workers, mut gate) = (workers.clone(), gate.clone());
-        async move { workers.run(&call(ONE_OPERATION, &json!([])), &mut gate).await }
+        async move { workers.run(CALLER, &call(ONE_OPERATION, &json!([])), &mut gate).await }
     });
     gate.asked.notified().await;
     let function = Function { name: "f".to_owned(), source: Arc::from("function () { return 1; }") };
     let mut batch = FunctionBatch::new(vec![function], Clock::Fixed { at_ms: 0 }, 0);
     batch.push(0, std::iter::empty());
-    assert_eq!(workers.evaluate(&batch, Turn::Own).await, Err(ScriptFault::Busy));
+    assert_eq!(workers.evaluate(&batch, Turn::Own(CALLER)).await, Err(ScriptFault::Busy));
     assert_eq!(workers.evaluate(&batch, Turn::OfScript).await, Ok(vec![Some(value::Value::Int64(1))]));
     gate.open.notify_one();
     assert!(running.await.unwrap().is_ok());
@@ -109,7 +118,8 @@ async fn many_calls_share_few_workers() {
         let workers = workers.clone();
         calls.spawn(async move {
             let source = "function (n) { getContext().getResponse().setBody(n); }";
-            let finished = workers.run(&call(source, &json!([n])), &mut Documents::default()).await.unwrap();
+            let finished =
+                workers.run(CALLER, &call(source, &json!([n])), &mut Documents::default()).await.unwrap();
             assert_eq!(body(&finished), json!(n));
         });
     }
@@ -122,11 +132,11 @@ async fn many_calls_share_few_workers() {
 #[tokio::test]
 async fn a_host_that_does_not_answer_ends_with_the_time_of_the_script() {
     let workers = Workers::new(program(), Limits { time: Duration::from_millis(200), ..limits() });
-    let ended = workers.run(&call(ONE_OPERATION, &json!([])), &mut Gate::default()).await;
+    let ended = workers.run(CALLER, &call(ONE_OPERATION, &json!([])), &mut Gate::default()).await;
     let budget = Duration::from_millis(200);
     assert_eq!(ended, Err(CallFault::Script(ScriptFault::TimeExceeded { budget })));
     assert_eq!(workers.idle_count(), 1, "the worker was told to stop and goes on");
-    assert_eq!(workers.check("function () {}").await, Ok(()));
+    assert_eq!(workers.check(CALLER, "function () {}").await, Ok(()));
 }
 
 #[tokio::test]
@@ -135,13 +145,13 @@ async fn a_call_that_is_given_up_costs_its_worker_only() {
     let gate = Gate::default();
     let running = tokio::spawn({
         let (workers, mut gate) = (workers.clone(), gate.clone());
-        async move { workers.run(&call(ONE_OPERATION, &json!([])), &mut gate).await }
+        async move { workers.run(CALLER, &call(ONE_OPERATION, &json!([])), &mut gate).await }
     });
     gate.asked.notified().await;
     running.abort();
     assert!(running.await.unwrap_err().is_cancelled());
     assert_eq!(workers.idle_count(), 0);
-    assert_eq!(workers.check("function () {}").await, Ok(()));
+    assert_eq!(workers.check(CALLER, "function () {}").await, Ok(()));
 }
 
 /// The processes of the workers of this memory limit, which no other test has.
@@ -162,18 +172,18 @@ fn worker_processes(memory_bytes: u64) -> Vec<i32> {
 async fn a_check_whose_worker_was_killed_gets_another_one() {
     let memory_bytes = (64 << 20) + 11;
     let workers = Workers::new(program(), Limits { memory_bytes, busy_max: 1, ..limits() });
-    workers.check("function () {}").await.unwrap();
+    workers.check(CALLER, "function () {}").await.unwrap();
     for id in worker_processes(memory_bytes) {
         let id = rustix::process::Pid::from_raw(id).unwrap();
         rustix::process::kill_process(id, rustix::process::Signal::KILL).unwrap();
     }
-    assert_eq!(workers.check("function () {}").await, Ok(()));
+    assert_eq!(workers.check(CALLER, "function () {}").await, Ok(()));
 }
 
 #[tokio::test]
 async fn idle_workers_end() {
     let workers = Workers::new(program(), Limits { idle: Duration::from_millis(20), ..limits() });
-    workers.check("function () {}").await.unwrap();
+    workers.check(CALLER, "function () {}").await.unwrap();
     // A generous bound: the test waits for the event, not for the time.
     let ended = tokio::time::timeout(Duration::from_secs(60), async {
         while workers.idle_count() > 0 {
@@ -181,14 +191,14 @@ async fn idle_workers_end() {
         }
     });
     ended.await.unwrap();
-    workers.check("function () {}").await.unwrap();
+    workers.check(CALLER, "function () {}").await.unwrap();
 }
 
 #[tokio::test]
 async fn a_program_that_is_no_worker_is_reported() {
     for path in ["/nowhere/at/all", "/bin/true", "/bin/echo"] {
         let workers = Workers::new(WorkerProgram { path: path.into(), arguments: Vec::new() }, limits());
-        let refused = workers.check("function () {}").await;
+        let refused = workers.check(CALLER, "function () {}").await;
         assert!(matches!(refused, Err(ScriptFault::Unavailable { .. })), "{path}: {refused:?}");
     }
 }
@@ -196,8 +206,8 @@ async fn a_program_that_is_no_worker_is_reported() {
 #[tokio::test]
 async fn calls_are_counted() {
     let workers = workers();
-    workers.check("function () {}").await.unwrap();
-    workers.check("no function").await.unwrap_err();
+    workers.check(CALLER, "function () {}").await.unwrap();
+    workers.check(CALLER, "no function").await.unwrap_err();
     let mut registry = prometheus_client::registry::Registry::default();
     workers.register_metrics(&mut registry);
     let mut text = String::new();

@@ -1,6 +1,6 @@
 //! Scripts that are called often: their calls share a runtime and must not notice it.
 
-use crate::fixture::{Documents, body, call, thrown, workers};
+use crate::fixture::{CALLER, Documents, body, call, thrown, workers};
 use script::{Call, CallFault, ScriptFault, Workers};
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ async fn bodies(workers: &Workers, source: &str) -> Vec<Value> {
     let mut bodies = Vec::new();
     for number in 0..CALLS {
         let call = call(source, &json!([number]));
-        bodies.push(body(&workers.run(&call, &mut Documents::default()).await.expect(source)));
+        bodies.push(body(&workers.run(CALLER, &call, &mut Documents::default()).await.expect(source)));
     }
     bodies
 }
@@ -49,11 +49,11 @@ async fn calls_see_nothing_of_those_before() {
 /// is.
 async fn outcome(workers: &Workers, call: &Call) -> String {
     let mut documents = Documents::with(json!([{ "id": "first", "n": 1 }]));
-    let run = match workers.run(call, &mut documents).await {
+    let run = match workers.run(CALLER, call, &mut documents).await {
         Err(CallFault::Again) => {
             documents = Documents::with(json!([{ "id": "first", "n": 1 }]));
             let alone = Call { needs_own_runtime: true, ..call.clone() };
-            workers.run(&alone, &mut documents).await
+            workers.run(CALLER, &alone, &mut documents).await
         }
         run => run,
     };
@@ -201,7 +201,7 @@ async fn a_text_that_reads_the_request_too_early_finds_none() {
     let source = "(function () { var before = getContext().getRequest().getBody(); \
                   return function () { __.response.setBody(before); }; })()";
     for number in 0..CALLS {
-        let run = workers.run(&call(source, &json!([number])), &mut Documents::default()).await;
+        let run = workers.run(CALLER, &call(source, &json!([number])), &mut Documents::default()).await;
         assert!(matches!(run, Err(CallFault::Script(ScriptFault::Thrown(_)))), "{run:?}");
     }
 }
@@ -213,7 +213,7 @@ async fn each_call_has_its_own_input_and_log() {
                   __.createDocument(__.getSelfLink(), { id: 'i' + n }, function (e, d) { __.response.setBody(d.id); }); }";
     for number in 0..CALLS {
         let mut documents = Documents::default();
-        let finished = workers.run(&call(source, &json!([number])), &mut documents).await.unwrap();
+        let finished = workers.run(CALLER, &call(source, &json!([number])), &mut documents).await.unwrap();
         assert_eq!(body(&finished), json!(format!("i{number}")));
         assert_eq!(finished.log, format!("log {number}\n"));
         assert_eq!(documents.ids(), [format!("i{number}")]);
@@ -227,7 +227,7 @@ async fn a_throw_leaves_nothing_behind() {
                   if (n % 2) throw new Error('odd ' + n); __.response.setBody(n); }";
     for number in 0..2 * CALLS {
         let mut documents = Documents::default();
-        let run = workers.run(&call(source, &json!([number])), &mut documents).await;
+        let run = workers.run(CALLER, &call(source, &json!([number])), &mut documents).await;
         if number % 2 == 0 {
             let finished = run.unwrap();
             assert_eq!((body(&finished), finished.log), (json!(number), format!("{number}\n")));
@@ -248,12 +248,12 @@ async fn a_callback_that_needs_its_own_runtime_is_run_again() {
     let shared = call(source, &json!([]));
     let mut again = 0;
     for _ in 0..CALLS {
-        match workers.run(&shared, &mut Documents::default()).await {
+        match workers.run(CALLER, &shared, &mut Documents::default()).await {
             Ok(finished) => assert_eq!(body(&finished), json!(1)),
             Err(CallFault::Again) => {
                 again += 1;
                 let alone = Call { needs_own_runtime: true, ..shared.clone() };
-                let finished = workers.run(&alone, &mut Documents::default()).await.unwrap();
+                let finished = workers.run(CALLER, &alone, &mut Documents::default()).await.unwrap();
                 assert_eq!(body(&finished), json!(1));
             }
             Err(fault) => panic!("{fault:?}"),

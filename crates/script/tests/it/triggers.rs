@@ -1,6 +1,6 @@
 //! Triggers before and after a write.
 
-use crate::fixture::{Documents, body, call, workers};
+use crate::fixture::{CALLER, Documents, body, call, workers};
 use bytes::Bytes;
 use script::{Call, CallFault, Finished, Role, ScriptFault, TriggerOperation};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ fn after(source: &str, operation: TriggerOperation, document: &str) -> Call {
 }
 
 async fn run(call: &Call, documents: &mut Documents) -> Result<Finished, CallFault<&'static str>> {
-    workers().run(call, documents).await
+    workers().run(CALLER, call, documents).await
 }
 
 #[tokio::test]

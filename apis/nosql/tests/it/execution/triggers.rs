@@ -115,6 +115,22 @@ async fn a_post_trigger_changes_the_answer() {
 }
 
 #[tokio::test]
+async fn the_answer_has_the_item_that_a_post_trigger_has_created_anew() {
+    let client = client().await;
+    let anew =
+        "function () { var c = getContext().getCollection(), made = getContext().getResponse().getBody();
+        c.deleteDocument(made._self, function (err) {
+            if (err) throw err;
+            c.createDocument(c.getSelfLink(), { id: made.id, pk: made.pk, anew: true });
+        }); }";
+    define(&client, "anew", "Post", "All", anew).await;
+    let made = create(&client, &json!({ "id": "a", "pk": "k" }), POST, "anew").await;
+    let stored = client.send(Call::get("/dbs/d/colls/c/docs/a").key(&json!(["k"]))).await;
+    assert_eq!((made.header("etag"), made.json()), (stored.header("etag"), stored.json()));
+    assert_eq!(made.json()["anew"], true);
+}
+
+#[tokio::test]
 async fn the_answer_has_the_version_that_a_post_trigger_has_left() {
     let client = client().await;
     let twice =
