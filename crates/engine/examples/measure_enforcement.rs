@@ -80,7 +80,8 @@ impl Fixture {
         let pass = access.change_catalog(&principal, &*database).unwrap();
         let container = engine.create_container(pass, definition, rate).await.unwrap();
         let item = Item::new(Document::from_json(br#"{"id":"i","pk":"p"}"#).unwrap()).unwrap();
-        let keyed = Keyed::new(&container, None, DocumentOperation::Write(Mutation::Create { item })).unwrap();
+        let keyed =
+            Keyed::new(&container, None, DocumentOperation::Write(Mutation::Create { item })).unwrap();
         engine.write(engine.access().write(&principal, keyed).unwrap()).await.unwrap();
         Fixture { engine, principal, container }
     }

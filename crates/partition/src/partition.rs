@@ -11,8 +11,8 @@ use crate::draft::Draft;
 use crate::evaluate::{Outcomes, read_outcome};
 use crate::head::Head;
 use crate::index::{
-    Fingerprint, IndexFinding, IndexMemory, IndexProgress, IndexReader, LargestKeys, Lookup, Piece,
-    RequiredTerms, RunHalves, SplitPoint, audit_index,
+    Fingerprint, IndexFinding, IndexMemory, IndexProgress, IndexReader, LargestKeys, Lookup, RequiredTerms,
+    RunHalves, SplitPoint, audit_index,
 };
 use crate::keyspace::{self, META, PartitionId};
 use crate::lineage::{Ancestor, Lineage};
@@ -42,6 +42,8 @@ use tokio::sync::{mpsc, oneshot};
 
 /// Requests that may wait in the queue of one writer; further ones wait for space in the queue.
 const QUEUE_MAX: usize = 1024;
+/// How often a split is prepared for runs that were flushed or merged meanwhile.
+const HALVES_PASSES: usize = 4;
 
 /// A partition and the part of the hash space that it owns.
 #[derive(Clone, Debug)]
@@ -529,14 +531,16 @@ impl PhysicalPartition {
         let tally = self.send(|reply| Command::Tally { cut: counted, reply }).await??;
         self.count(&tally).await?;
         self.send(|reply| Command::Flush { reply }).await?;
-        let view = self.view().await?;
         let mut halves = Vec::new();
-        if let Some(index) = view.index() {
-            for piece in &*index.pieces {
-                match piece {
-                    Piece::Run(piece) => halves.push(RunHalves::of(&index.source(), piece, &cut).await?),
-                    Piece::Segment(_) => {}
-                }
+        // Runs that are flushed or merged meanwhile are looked at too, so that few are left for the pause.
+        for _ in 0..HALVES_PASSES {
+            let view = self.view().await?;
+            let known = halves.len();
+            if let Some(index) = view.index() {
+                RunHalves::add_missing(&index.source(), &index.pieces, &cut, &mut halves).await?;
+            }
+            if halves.len() == known {
+                break;
             }
         }
         Ok(PreparedSplit { cut, halves })

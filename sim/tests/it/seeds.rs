@@ -14,15 +14,22 @@ fn no_seed_ends_in_a_violation() {
         for thread in 0..THREADS {
             scope.spawn(move || {
                 for seed in (thread..SEEDS).step_by(usize::try_from(THREADS).unwrap()) {
-                    check(seed);
+                    check(seed, Length::Short);
                 }
             });
         }
     });
 }
 
-fn check(seed: u64) {
-    let scenario = draw(seed, Length::Short);
+/// Long runs that once ended in a violation.
+#[test]
+fn no_long_seed_fails_again() {
+    // Rows of a split partition returned, because the store lost their deletion before the map said that none remain.
+    check(3141, Length::Long);
+}
+
+fn check(seed: u64, length: Length) {
+    let scenario = draw(seed, length);
     let planted = Planted { hooks: Some(HOOKS), ..Planted::default() };
     if let Err(violation) = run_planted(&scenario, planted) {
         let (_, violation) = shrink(&scenario, planted, violation);

@@ -44,7 +44,8 @@ impl Engine {
         self.catalog.state().dropped().iter().find(|dropped| dropped.number == number).cloned()
     }
 
-    /// Deletes a limited number of rows; returns whether there are more.
+    /// Deletes a limited number of rows; returns whether it found any. The last ones are deleted durably: the container
+    /// must not be forgotten while the store may still lose deletions.
     async fn delete_some_rows(&self, space: Space, number: ContainerNumber) -> Result<bool, Fault> {
         let _step = self.housekeeping_step().await;
         let view = self.store().view().await.map_err(read_fault)?;
@@ -59,8 +60,9 @@ impl Engine {
         for key in chunk.keys {
             batch.delete(space, key);
         }
-        let durability = Durability::Buffered;
+        let durability = if chunk.more { Durability::Buffered } else { Durability::Sync };
         self.store().submit(&self.store().lane(), batch, durability).await.map_err(commit_fault)?;
-        Ok(chunk.more)
+        // Also after the last ones: rows of an earlier step have returned if the store lost its deletions.
+        Ok(true)
     }
 }

@@ -117,7 +117,8 @@ impl Engine {
         Ok(!chunk.keys.is_empty())
     }
 
-    /// Deletes a limited number of rows; returns whether there are more.
+    /// Deletes a limited number of rows; returns whether it found any. The last ones are deleted durably: the map must
+    /// not say that nothing remains while the store may still lose deletions.
     async fn delete_some_of(&self, space: Space, id: PartitionId) -> Result<bool, Fault> {
         let step = self.index_memory.steps().slow_step().await;
         let view = self.store().view().await.map_err(read_fault)?;
@@ -130,9 +131,10 @@ impl Engine {
         let mut batch = Batch::default();
         batch.mark_shrinking();
         chunk.keys.into_iter().for_each(|key| batch.delete(space, key));
-        let submitted = self.store().submit(&self.store().lane(), batch, Durability::Buffered).await;
-        submitted.map_err(commit_fault)?;
+        let durability = if chunk.more { Durability::Buffered } else { Durability::Sync };
+        self.store().submit(&self.store().lane(), batch, durability).await.map_err(commit_fault)?;
         step.end().await;
-        Ok(chunk.more)
+        // Also after the last ones: rows of an earlier step have returned if the store lost its deletions.
+        Ok(true)
     }
 }

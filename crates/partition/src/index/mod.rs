@@ -88,7 +88,6 @@ pub(crate) use jobs::drop_run;
 pub(crate) use life::{BuildStart, IndexEvent, IndexLife, IndexProgress};
 pub use manifest::Fingerprint;
 pub(crate) use manifest::Manifest;
-pub(crate) use piece::Piece;
 pub(crate) use recovery::{catch_up, open};
 pub(crate) use rules::Rules;
 pub(crate) use run::Run;

@@ -44,6 +44,24 @@ impl RunHalves {
             Some(_) | None => Ok(RunHalves { run: Arc::clone(&piece.run), second: found.possible }),
         }
     }
+
+    /// Adds the halves of those runs that are not in `known`.
+    pub(crate) async fn add_missing(
+        source: &RunSource,
+        pieces: &[Piece],
+        cut: &EffectiveKey,
+        known: &mut Vec<RunHalves>,
+    ) -> Result<(), Fault> {
+        for piece in pieces {
+            match piece {
+                Piece::Run(piece) if !known.iter().any(|halves| Arc::ptr_eq(&piece.run, &halves.run)) => {
+                    known.push(RunHalves::of(source, piece, cut).await?);
+                }
+                Piece::Run(_) | Piece::Segment(_) => {}
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The index of a partition that no longer writes.
