@@ -46,9 +46,8 @@ pub(super) fn is_sealable(source: &str) -> bool {
         return false;
     }
     match code_of(source) {
-        Some(code) => has_no_words(&code) && !has_function_in_block(&code, 1),
-        // No closing bracket is sure to be one.
-        None => has_no_words(source) && !has_function_in_block(&source.replace('}', " "), 0),
+        Some(code) => has_no_words(&code) && !has_function_in_block(&code),
+        None => has_no_words(source) && !may_have_function_in_block(source),
     }
 }
 
@@ -64,32 +63,93 @@ fn is_part_of_word(it: char) -> bool {
     it.is_alphanumeric() || it == '_' || it == '$'
 }
 
-/// Whether a function is declared within more than this many brackets, that is in a block: outside strict mode its name
-/// is visible around the block.
-fn has_function_in_block(code: &str, depth_max: i64) -> bool {
-    const KEYWORD: &str = "function";
-    let mut depth = 0_i64;
-    let mut from = 0;
-    for (position, _) in code.match_indices(KEYWORD) {
-        depth += code[from..position].bytes().map(depth_change).sum::<i64>();
-        from = position;
-        let is_word = !code[..position].ends_with(is_part_of_word)
-            && !code[position + KEYWORD.len()..].starts_with(is_part_of_word);
-        let name =
-            code[position + KEYWORD.len()..].trim_start_matches(|it: char| it.is_whitespace() || it == '*');
-        if is_word && depth > depth_max && name.starts_with(is_part_of_word) {
-            return true;
+/// Whether a function is declared in a block: outside strict mode its name is visible around the block. Curly brackets
+/// that are not sure to be those of a function count as a block.
+fn has_function_in_block(code: &str) -> bool {
+    let mut open = Vec::new();
+    let mut head = Head::None;
+    let mut before = ' ';
+    let mut rest = code;
+    while let Some(it) = rest.chars().next() {
+        let length = rest.find(|it: char| !is_part_of_word(it)).unwrap_or(rest.len()).max(it.len_utf8());
+        let (token, after) = rest.split_at(length);
+        rest = after;
+        if it.is_whitespace() {
+            continue;
         }
+        let is_in_block = open.contains(&Bracket::Block);
+        head = match (token, head) {
+            ("function", _) if !matches!(before, '.' | '#') => Head::Function,
+            ("*", Head::Function) => Head::Function,
+            ("(", Head::Function | Head::Named) => {
+                open.push(Bracket::Parameters);
+                Head::None
+            }
+            ("(", _) => {
+                open.push(Bracket::Other);
+                Head::None
+            }
+            (")", _) => match open.pop() {
+                Some(Bracket::Parameters) => Head::Complete,
+                Some(Bracket::Other) => Head::None,
+                Some(Bracket::Block | Bracket::Body) | None => return true,
+            },
+            (">", _) if before == '=' => Head::Complete,
+            ("{", Head::Complete) => {
+                open.push(Bracket::Body);
+                Head::None
+            }
+            ("{", _) => {
+                open.push(Bracket::Block);
+                Head::None
+            }
+            ("}", _) => match open.pop() {
+                Some(Bracket::Block | Bracket::Body) => Head::None,
+                Some(Bracket::Parameters | Bracket::Other) | None => return true,
+            },
+            (_, Head::Function) if is_in_block => return true,
+            (_, Head::Function) => Head::Named,
+            _ => Head::None,
+        };
+        before = it;
     }
     false
 }
 
-fn depth_change(byte: u8) -> i64 {
-    match byte {
-        b'{' => 1,
-        b'}' => -1,
-        _ => 0,
-    }
+/// How much of the head of a function is before a place.
+#[derive(Clone, Copy)]
+enum Head {
+    None,
+    /// Its keyword.
+    Function,
+    /// Also its name.
+    Named,
+    /// All of it.
+    Complete,
+}
+
+#[derive(PartialEq)]
+enum Bracket {
+    /// Round brackets around the parameters of a function.
+    Parameters,
+    /// Other round brackets.
+    Other,
+    /// Curly brackets around the statements of a function.
+    Body,
+    /// Other curly brackets.
+    Block,
+}
+
+/// The same where it is not clear what is code: no closing bracket is sure to be one.
+fn may_have_function_in_block(source: &str) -> bool {
+    const KEYWORD: &str = "function";
+    let first_bracket = source.find('{').unwrap_or(source.len());
+    source.match_indices(KEYWORD).filter(|(position, _)| *position > first_bracket).any(|(position, _)| {
+        let after = &source[position + KEYWORD.len()..];
+        let name = after.trim_start_matches(|it: char| it.is_whitespace() || it == '*');
+        let is_word = !source[..position].ends_with(is_part_of_word) && !after.starts_with(is_part_of_word);
+        is_word && !name.starts_with('(')
+    })
 }
 
 /// The text without comments, strings and regular expressions; `None` if it is not clear where they are.
@@ -220,6 +280,9 @@ mod tests {
             "function f(x) { return g(x); } function g(x) { return /a+/.test(x) ? x : Math.max(x, 1); }",
             "function f(x) { return `${x}` + /a+/.test(x); }",
             "x => ({ thisOne: x, myFunction: 1 })",
+            "x => { function double(y) { return 2 * y; } return double(x); }",
+            "function f(x = {}) { return x.map(function g(y) { function h() { return y; } return h(); }); }",
+            "(function () { function* f() { yield 1; } return function (x) { if (x) { return f(); } }; })()",
             "function (x) { // this function is only called\n /* to catch\n errors */ return 'await ' + \"then\"; }",
             "function (x) { var a = '}'; function half(x) { return (x + 1) / 2;\n }\n return x / 3; }",
             r#"function (x) { var quote = /[/"]'{/g; function f() {} return x / 2 / 3; }"#,
@@ -244,6 +307,13 @@ mod tests {
             "function (x) { return x++ / 2 + this.x / 3; }",
             "function (x) { return `${this}`; }",
             "function (x) { if (x) { function *f() {} } return typeof f; }",
+            // In a block that is outside of all functions.
+            "function f(x) { return g(x); } function g() { return 1; } if (true) { function g() { return 2; } }",
+            "function f(x) { return g(x); } var o = { g: function g() { return 2; } };",
+            "function f(x) { return g(x); } { function g() { return 2; } }",
+            "function f(x) { return g(x); } o.function(x) { function g() { return 2; } }",
+            "function f(x) { return g(x); } for (;;) { function* g() { return 2; } }",
+            "function f(x) { return `${g(x)}`; } if (true) { function g() { return 2; } }",
             "function (x) { return ev\\u0061l('x'); }",
             "function (x) { return Reflect.set(globalThis, 'z', 1); }",
             "async function (x) { return 1; }",

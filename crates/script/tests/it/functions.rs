@@ -197,6 +197,10 @@ async fn functions_run_as_they_are_written() {
         ("function () { 'text'.x = 1; return 1; }", json("1")),
         ("function () { { function inner() { return 3; } } return inner(); }", json("3")),
         (
+            "function f() { return g(); } function g() { return 1; } if (true) { function g() { return 2; } }",
+            json("2"),
+        ),
+        (
             "function () { String.prototype.shout = function () { return this + '!'; }; return 'a'.shout(); }",
             json("\"a!\""),
         ),

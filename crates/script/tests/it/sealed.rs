@@ -121,6 +121,7 @@ const NOTICING: &[&str] = &[
     "function () { S(typeof arguments.callee); }",
     "function () { { function inner() {} } S(typeof inner); }",
     "function () { var brace = '}'; { function inner() {} } S(typeof inner); }",
+    "function f() { S(g()); } function g() { return 1; } if (true) { function g() { return 2; } }",
     "function () { var inner = 1; if (inner) { function inner() {} } S(typeof inner); }",
     "function () { S(010); }",
     "function () { with ({ x: 1 }) { S(x); } }",
