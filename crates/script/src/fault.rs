@@ -12,8 +12,8 @@ pub enum CallFault<F> {
     /// The host ended the script.
     #[error("the operations of the script could not be executed")]
     Host(F),
-    /// The script needs a runtime of its own, which was noticed after the host had executed operations. It is to be
-    /// called again with [`Call::needs_own_runtime`](crate::Call::needs_own_runtime).
+    /// The script needs a runtime of its own, which was noticed after the host had executed operations or after a part
+    /// of its time. It is to be called again with [`Call::needs_own_runtime`](crate::Call::needs_own_runtime).
     #[error("the script is to be run again")]
     Again,
 }

@@ -27,7 +27,7 @@ pub(crate) enum FromWorker {
     Finished(Finished),
     Evaluated(Vec<Option<Value>>),
     Checked,
-    /// The script needs a runtime of its own, and has already sent operations.
+    /// The script needs a runtime of its own, and has already sent operations or used some of its time.
     Again,
     /// With what the script has logged until then.
     Failed {

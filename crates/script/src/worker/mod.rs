@@ -37,6 +37,11 @@ use pipe::{Closed, Pipe};
 use realm::{Kind, Prelude, Realm};
 use spares::Spares;
 use std::process::ExitCode;
+use std::time::Duration;
+
+/// The part of the time of a call, in percent, after which it is not repeated in the worker: what is left would be too
+/// little for a call that takes nearly all of it.
+const REPEATED_PERCENT_MAX: u32 = 5;
 
 /// How a call ended in the worker, other than normally.
 #[derive(Debug)]
@@ -106,11 +111,10 @@ fn serve(memory_bytes: u64) -> Result<(), NoRuntime> {
 
 /// Executes one call and answers it.
 fn call(pipe: &mut Pipe, spares: &mut Spares, message: ToWorker) -> Result<Result<(), Closed>, NoRuntime> {
-    let mut log = String::new();
     let answer = match message {
         ToWorker::Run { allowance, call } => {
             limit_processor_time(&allowance);
-            run(pipe, spares, allowance, &call, &mut log)?
+            run(pipe, spares, allowance, &call)?
         }
         ToWorker::Evaluate { allowance, batch } => {
             limit_processor_time(&allowance);
@@ -145,49 +149,52 @@ fn call(pipe: &mut Pipe, spares: &mut Spares, message: ToWorker) -> Result<Resul
     };
     Ok(match answer {
         Ok(sent) => sent,
-        Err(Over::Failed(failure)) => pipe.send(|out| from_worker::put_failed(out, &failure, &log)),
+        Err(Over::Failed(failure)) => pipe.send(|out| from_worker::put_failed(out, &failure, "")),
         Err(Over::Again) => pipe.send(from_worker::put_again),
         Err(Over::Stopped) => Ok(()),
         Err(Over::Closed) => Err(Closed),
     })
 }
 
-/// Executes a procedure or trigger and answers it if it ends normally.
+/// Executes a procedure or trigger and answers it if it has ended by itself.
 fn run(
     pipe: &mut Pipe,
     spares: &mut Spares,
     allowance: Allowance,
     call: &Call,
-    log: &mut String,
 ) -> Result<Result<Result<(), Closed>, Over>, NoRuntime> {
     let mut realm = spares.take_script(call)?;
     let mut ran = procedure::run(&realm, allowance, call, pipe);
     if realm.is_sealed && may_be_of_sealing(&realm, &ran) {
-        if realm.state.has_operated.get() {
+        let state = &realm.state;
+        if state.has_operated.get() || !leaves_time(allowance.time, state.time_left()) {
             spares.needs_own(call);
             return Ok(Err(Over::Again));
         }
-        let has_noticed = realm.state.has_noticed.get();
-        let allowance = Allowance { time: realm.state.time_left(), ..allowance };
-        let call = Call { clock: realm.state.clock_now(), ..call.clone() };
+        let has_noticed = state.has_noticed.get();
+        let allowance = Allowance { time: state.time_left(), ..allowance };
+        let call = Call { clock: state.clock_now(), ..call.clone() };
+        let sealed = ran;
         realm = spares.take(Kind::Documents)?;
         ran = procedure::run(&realm, allowance, &call, pipe);
-        if has_noticed || ran.is_ok() {
+        if has_noticed || is_of_sealing(&sealed, &ran) {
             spares.needs_own(&call);
         }
     }
-    Ok(match ran {
-        Ok(finished) => {
-            // Sent before the runtime is torn down, for which nobody has to wait.
-            let sent = pipe.send(|out| from_worker::put_finished(out, &finished));
-            spares.keep_script(call, realm);
-            Ok(sent)
+    let (leaves_runtime, has_finished) = (leaves_runtime(&ran), ran.is_ok());
+    // Sent before the runtime is torn down, for which nobody has to wait.
+    let sent = match ran {
+        Ok(finished) => Ok(pipe.send(|out| from_worker::put_finished(out, &finished))),
+        Err(Over::Failed(failure)) => {
+            let log = realm.state.take_log();
+            Ok(pipe.send(|out| from_worker::put_failed(out, &failure, &log)))
         }
-        Err(over) => {
-            *log = realm.state.take_log();
-            Err(over)
-        }
-    })
+        Err(over) => Err(over),
+    };
+    if leaves_runtime {
+        spares.keep_script(call, realm, has_finished);
+    }
+    Ok(sent)
 }
 
 /// Whether a call in a sealed runtime may have ended in another way than it would have in a runtime of its own.
@@ -204,10 +211,79 @@ fn may_be_of_sealing<T>(realm: &Realm, ran: &Result<T, Over>) -> bool {
     }
 }
 
+/// Whether a call that is repeated here has about as much time as the first one had. Otherwise the server repeats it.
+fn leaves_time(time: Duration, left: Duration) -> bool {
+    left * 100 >= time * (100 - REPEATED_PERCENT_MAX)
+}
+
+/// Whether the way in which a call has ended in a sealed runtime was due to that, since it has ended in another way in a
+/// runtime of its own, or had to.
+fn is_of_sealing<T>(sealed: &Result<T, Over>, own: &Result<T, Over>) -> bool {
+    match (sealed, own) {
+        // The server has ended it, so how it would have ended is not known.
+        (_, Err(Over::Again | Over::Stopped | Over::Closed)) => false,
+        (_, Ok(_) | Err(Over::Failed(Failure::TimeExceeded | Failure::MemoryExceeded))) => true,
+        (Err(Over::Failed(sealed)), Err(Over::Failed(own))) => sealed != own,
+        (Ok(_) | Err(Over::Again | Over::Stopped | Over::Closed), Err(Over::Failed(_))) => true,
+    }
+}
+
+/// Whether a sealed runtime can serve more calls after one that has ended like this.
+fn leaves_runtime<T>(ran: &Result<T, Over>) -> bool {
+    match ran {
+        // A throw is how scripts refuse.
+        Ok(_) | Err(Over::Failed(Failure::Thrown(_) | Failure::Result(_)) | Over::Stopped) => true,
+        Err(Over::Failed(Failure::Syntax(_) | Failure::TimeExceeded | Failure::MemoryExceeded))
+        | Err(Over::Again | Over::Closed) => false,
+    }
+}
+
 /// Bounds what a call can use if the server dies before it can kill the worker.
 fn limit_processor_time(allowance: &Allowance) {
     #[cfg(target_os = "linux")]
     confine::limit_processor_time(allowance.time);
     #[cfg(not(target_os = "linux"))]
     let _ = allowance;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Thrown;
+
+    #[test]
+    fn a_call_is_repeated_with_nearly_all_of_its_time() {
+        let time = Duration::from_secs(100);
+        for (left, is_repeated) in [(100, true), (95, true), (94, false), (0, false)] {
+            assert_eq!(leaves_time(time, Duration::from_secs(left)), is_repeated, "{left}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_ends_otherwise_when_repeated_needs_its_own_runtime() {
+        let thrown = |text: &str| {
+            Err(Over::Failed(Failure::Thrown(Thrown { text: text.to_owned(), ..Thrown::default() })))
+        };
+        for (own, is_of_sealing) in [
+            (Ok(()), true),
+            (thrown("a"), false),
+            (thrown("b"), true),
+            (Err(Over::Failed(Failure::TimeExceeded)), true),
+            (Err(Over::Failed(Failure::MemoryExceeded)), true),
+            (Err(Over::Stopped), false),
+        ] {
+            assert_eq!(super::is_of_sealing(&thrown("a"), &own), is_of_sealing, "{own:?}");
+        }
+        for (ran, is_kept) in [
+            (Ok(()), true),
+            (thrown("a"), true),
+            (Err(Over::Stopped), true),
+            (Err(Over::Failed(Failure::TimeExceeded)), false),
+            (Err(Over::Failed(Failure::MemoryExceeded)), false),
+        ] {
+            assert_eq!(leaves_runtime(&ran), is_kept, "{ran:?}");
+        }
+        let full = || Err::<(), _>(Over::Failed(Failure::MemoryExceeded));
+        assert!(is_of_sealing(&full(), &full()));
+    }
 }

@@ -26,9 +26,6 @@ pub(super) fn run(
     state.logs.set(call.logs);
     realm.limit_memory(allowance.memory_bytes);
     let running = Running { realm };
-    if realm.is_sealed {
-        running.reset()?;
-    }
     let returned = running.begin(call)?;
     running.run_jobs()?;
     loop {
@@ -66,14 +63,6 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
-    /// Forgets the call before.
-    fn reset(&self) -> Result<(), Failure> {
-        self.with(|ctx, entry| {
-            let reset = || -> rquickjs::Result<()> { entry.reset.clone().restore(ctx)?.call(()) };
-            reset().map_err(|error| self.failure(ctx, error))
-        })
-    }
-
     /// Calls the function of the script; returns its promise if it returns one.
     fn begin(&self, call: &Call) -> Result<Option<Persistent<Promise<'static>>>, Failure> {
         self.with(|ctx, entry| {

@@ -146,9 +146,9 @@ impl Realm {
     }
 
     /// Whether a sealed runtime can serve another call: the one before must have left no jobs and hardly any memory.
-    /// Collects garbage if there is too much.
+    /// Forgets that one, and collects garbage if there is too much.
     pub(super) fn is_reusable(&self) -> bool {
-        if self.runtime.is_job_pending() {
+        if self.runtime.is_job_pending() || !self.forget() {
             return false;
         }
         // To count the heap takes longer than most calls; to see whether it fits a limit does not.
@@ -168,6 +168,19 @@ impl Realm {
         };
         self.runtime.set_gc_threshold(COLLECTION_THRESHOLD_BYTES);
         fits
+    }
+
+    /// Forgets input, response and callbacks of the call before; returns whether it could.
+    fn forget(&self) -> bool {
+        let Some(documents) = &self.entry.documents else { return true };
+        self.context.with(|ctx| {
+            let reset = || -> rquickjs::Result<()> { documents.reset.clone().restore(&ctx)?.call(()) };
+            let is_done = reset().is_ok();
+            if !is_done {
+                ctx.catch();
+            }
+            is_done
+        })
     }
 }
 

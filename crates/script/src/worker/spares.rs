@@ -6,7 +6,8 @@
 //!
 //! Making a runtime takes longer than most calls. So a script that is called often gets a sealed one, which serves many
 //! of its calls: no code can change what a later call sees. Code that may notice that it is sealed (`sealing`), or that
-//! throws what the engine throws, has a runtime of its own for each call. So has a call that fails for want of memory.
+//! throws what the engine throws, has a runtime of its own for each call. So has a call that fails for want of memory, and
+//! a script whose calls use up their sealed runtimes.
 
 use super::compile::Strictness;
 use super::realm::{Kind, Prelude, Realm};
@@ -23,8 +24,8 @@ const SCRIPTS_MAX: usize = 4;
 /// Calls of a script after which it gets a sealed runtime: to make one takes as long as several others.
 const SEALED_AFTER_CALLS: u32 = 3;
 
-/// Processor time of a call after which its sealed runtime is not used again: what it has used of memory may be much.
-const SHORT_CALL: Duration = Duration::from_millis(5);
+/// Sealed runtimes of a script that calls in succession may use up. To make one takes as long as several calls.
+const LOST_MAX: u32 = 3;
 
 /// Calls of functions for which no runtime is sealed: that takes as long as making several. An estimate.
 const FEW_CALLS: u32 = 8;
@@ -59,6 +60,8 @@ struct Prepared {
     calls: u32,
     /// Whether each of its calls needs a runtime of its own.
     needs_own: bool,
+    /// Its sealed runtimes that were not kept, since a call that has ended normally.
+    lost: u32,
     /// `None` while it has to be made again.
     realm: Option<Realm>,
 }
@@ -71,6 +74,7 @@ impl Prepared {
             container: call.links.self_link.clone(),
             calls: 0,
             needs_own: !is_sealable(&call.source),
+            lost: 0,
             realm: None,
         }
     }
@@ -80,7 +84,7 @@ impl Prepared {
     }
 
     fn is_to_be_sealed(&self) -> bool {
-        !self.needs_own && self.calls >= SEALED_AFTER_CALLS
+        !self.needs_own && self.lost < LOST_MAX && self.calls >= SEALED_AFTER_CALLS
     }
 
     /// Makes its runtime, unless it has the right one.
@@ -152,6 +156,10 @@ impl Spares {
         };
         prepared.calls = prepared.calls.saturating_add(1);
         let realm = prepared.realm.take_if(|realm| !(realm.is_sealed && call.needs_own_runtime));
+        if realm.as_ref().is_some_and(|realm| realm.is_sealed) {
+            // Until it is kept.
+            prepared.lost += 1;
+        }
         if self.scripts.len() >= SCRIPTS_MAX {
             self.scripts.remove(0);
         }
@@ -162,14 +170,15 @@ impl Spares {
         }
     }
 
-    /// Keeps the sealed runtime of a call that has ended normally, unless it has left something behind.
-    pub(super) fn keep_script(&mut self, call: &Call, realm: Realm) {
+    /// Keeps the sealed runtime of a call, unless it has left something behind.
+    pub(super) fn keep_script(&mut self, call: &Call, realm: Realm, has_finished: bool) {
         if realm.is_sealed
-            && realm.state.processor_used() < SHORT_CALL
+            && !realm.state.has_noticed.get()
             && realm.is_reusable()
             && let Some(prepared) = self.scripts.last_mut().filter(|prepared| prepared.is_of(call))
         {
             prepared.realm = Some(realm);
+            prepared.lost = if has_finished { 0 } else { prepared.lost.saturating_sub(1) };
         }
     }
 
@@ -306,12 +315,81 @@ mod tests {
             let call = call("function () { return 1; }");
             assert!(calls_before_sealed(&mut spares, &call).is_some());
             let realm = spares.take_script(&call).unwrap();
-            let allowance = Allowance { time: Duration::from_secs(60), memory_bytes: 64 << 20 };
-            realm.state.start(allowance, call.clock, 0);
-            realm.limit_memory(allowance.memory_bytes);
+            start(&realm, &call);
             realm.context.with(|ctx| ctx.eval::<rquickjs::Value, _>(left).map(|_| ())).unwrap();
             assert_eq!(realm.is_reusable(), is_kept, "{left}");
         }
+    }
+
+    /// Calls a script until it has a sealed runtime; returns that.
+    fn take_sealed(spares: &mut Spares, call: &Call) -> Option<Realm> {
+        (0..MANY_CALLS).find_map(|_| {
+            spares.replenish().unwrap();
+            let realm = spares.take_script(call).unwrap();
+            start(&realm, call);
+            realm.is_sealed.then_some(realm)
+        })
+    }
+
+    fn start(realm: &Realm, call: &Call) {
+        let allowance = Allowance { time: Duration::from_secs(60), memory_bytes: 64 << 20 };
+        realm.state.start(allowance, call.clock, 0);
+        realm.limit_memory(allowance.memory_bytes);
+    }
+
+    #[test]
+    fn a_sealed_runtime_serves_the_calls_after_a_throw() {
+        let mut spares = spares();
+        let call = call("function () { throw new Error(403, 'no'); }");
+        for _ in 0..2 * LOST_MAX {
+            let realm = take_sealed(&mut spares, &call).unwrap();
+            spares.keep_script(&call, realm, false);
+            assert!(spares.scripts[0].realm.is_some());
+        }
+    }
+
+    #[test]
+    fn a_call_of_any_length_leaves_its_runtime() {
+        let mut spares = spares();
+        let call = call("function () { return 1; }");
+        let realm = take_sealed(&mut spares, &call).unwrap();
+        // Longer than any threshold of time that is of use.
+        while realm.state.processor_used() < Duration::from_millis(50) {
+            std::hint::spin_loop();
+        }
+        spares.keep_script(&call, realm, true);
+        assert!(spares.scripts[0].realm.is_some());
+    }
+
+    #[test]
+    fn what_a_call_has_received_is_not_left_behind() {
+        let mut spares = spares();
+        let call = call("function () { return 1; }");
+        let realm = take_sealed(&mut spares, &call).unwrap();
+        let begin = realm.entry.documents.as_ref().unwrap().begin.clone();
+        realm.context.with(|ctx| {
+            let code = "[() => 1, { role: 0, request: ['x'.repeat(1 << 20)] }]";
+            let arguments: Vec<rquickjs::Value> = ctx.eval(code).unwrap();
+            let (script, input) = (arguments[0].clone(), arguments[1].clone());
+            begin.restore(&ctx).unwrap().call::<_, ()>((script, input)).unwrap();
+        });
+        assert!(realm.is_reusable());
+    }
+
+    #[test]
+    fn a_script_that_loses_its_sealed_runtimes_gets_no_more() {
+        let mut spares = spares();
+        let call = call("function () { null.x; }");
+        for _ in 1..LOST_MAX {
+            assert!(take_sealed(&mut spares, &call).is_some());
+        }
+        // One that is kept shows that it is worth the effort.
+        let kept = take_sealed(&mut spares, &call).unwrap();
+        spares.keep_script(&call, kept, true);
+        for _ in 0..LOST_MAX {
+            assert!(take_sealed(&mut spares, &call).is_some());
+        }
+        assert!(take_sealed(&mut spares, &call).is_none());
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Scripts that are called often: their calls share a runtime and must not notice it.
 
-use crate::fixture::{CALLER, Documents, body, call, thrown, workers};
-use script::{Call, CallFault, ScriptFault, Workers};
+use crate::fixture::{CALLER, Documents, NOW_MS, body, call, limits, program, thrown, workers};
+use script::{Call, CallFault, Clock, Limits, ScriptFault, Workers};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// More calls than a script needs to get a shared runtime.
 const CALLS: usize = 8;
@@ -262,4 +263,23 @@ async fn a_callback_that_needs_its_own_runtime_is_run_again() {
     }
     // The worker remembers it.
     assert_eq!(again, 1);
+}
+
+#[tokio::test]
+async fn a_long_call_that_needs_its_own_runtime_has_all_of_its_time_again() {
+    let limits = Limits { time: Duration::from_secs(10), ..limits() };
+    let workers = Workers::new(program(), limits);
+    // The long calls take more of the time than a call that the worker repeats by itself.
+    let source = "function (ms) { var start = Date.now(); while (Date.now() - start < ms); \
+                  if (ms > 0) total = 1; __.response.setBody(ms); }";
+    let with = |ms: u64| Call { clock: Clock::Running { start_ms: NOW_MS }, ..call(source, &json!([ms])) };
+    for _ in 0..CALLS {
+        let finished = workers.run(CALLER, &with(0), &mut Documents::default()).await.unwrap();
+        assert_eq!(body(&finished), json!(0));
+    }
+    let run = workers.run(CALLER, &with(600), &mut Documents::default()).await;
+    assert!(matches!(run, Err(CallFault::Again)), "{run:?}");
+    // The worker remembers it.
+    let finished = workers.run(CALLER, &with(600), &mut Documents::default()).await.unwrap();
+    assert_eq!(body(&finished), json!(600));
 }
