@@ -6,6 +6,9 @@
 //! whose result differs without an error that leaves the function. Such code is recognised before it is called by the
 //! words and declarations that it cannot do without, and while it is called by what it reads (`prelude/seal.js`).
 //!
+//! One difference is left: an iterator with a method `return` whose name is computed can hide that it assigns to an
+//! undeclared variable, if the loop over it has thrown.
+//!
 //! Texts and comments are no code (`code_of`). Where it is not clear what is code, all of it counts: the script is then
 //! only slower.
 
@@ -13,9 +16,10 @@ use std::iter::Peekable;
 use std::str::CharIndices;
 
 /// Words of code that may behave differently in strict mode, or that may hide a throw.
-const WORDS: [&str; 9] = [
+const WORDS: [&str; 10] = [
     // Have another value, or another effect, in strict mode.
     "this",
+    "super",
     "arguments",
     "eval",
     // Hide an error.
@@ -46,9 +50,63 @@ pub(super) fn is_sealable(source: &str) -> bool {
         return false;
     }
     match code_of(source) {
-        Some(code) => has_no_words(&code) && !has_function_in_block(&code),
-        None => has_no_words(source) && !may_have_function_in_block(source),
+        Some(code) => {
+            let may_close = has_member_return(&code, MayBeStatement::Unless) || names_return(source);
+            has_no_words(&code) && !has_function_in_block(&code) && !may_close
+        }
+        None => {
+            let may_close = has_member_return(source, MayBeStatement::Never) || names_return(source);
+            has_no_words(source) && !may_have_function_in_block(source) && !may_close
+        }
     }
+}
+
+/// How to understand the word `return` before a round bracket.
+#[derive(PartialEq)]
+enum MayBeStatement {
+    /// As a statement, unless the brackets are the parameters of a method.
+    Unless,
+    /// As a method.
+    Never,
+}
+
+/// Whether an object may have a method `return`. Where a loop over an iterator throws, the language calls that method of
+/// the iterator and hides what it throws. A name that is computed from other texts is not recognised.
+fn has_member_return(code: &str, statement: MayBeStatement) -> bool {
+    const KEYWORD: &str = "return";
+    code.match_indices(KEYWORD).any(|(position, _)| {
+        let (before, after) = (&code[..position], &code[position + KEYWORD.len()..]);
+        if before.ends_with(is_part_of_word) || after.starts_with(is_part_of_word) {
+            return false;
+        }
+        let after = after.trim_start();
+        let is_method = || {
+            after.starts_with('(')
+                && (statement == MayBeStatement::Never
+                    || after_group(after).is_none_or(|rest| rest.trim_start().starts_with('{')))
+        };
+        // A member, an initialised one, or one of a class.
+        before.trim_end().ends_with('.') || after.starts_with([':', '=']) || is_method()
+    })
+}
+
+/// What follows the group in round brackets that the text begins with; `None` if it is not closed.
+fn after_group(code: &str) -> Option<&str> {
+    let mut depth = 0_usize;
+    let end = code.bytes().position(|byte| {
+        match byte {
+            b'(' => depth += 1,
+            b')' => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    })?;
+    Some(&code[end + 1..])
+}
+
+/// Whether a string, which may be a name, is the word `return`.
+fn names_return(source: &str) -> bool {
+    ['"', '\'', '`'].iter().any(|quote| source.contains(&format!("{quote}return{quote}")))
 }
 
 fn has_no_words(code: &str) -> bool {
@@ -173,6 +231,7 @@ fn code_of(source: &str) -> Option<String> {
                     code.push_str("\"\"");
                 }
                 Before::Unclear => {
+                    // An expression ends on its line.
                     let line = source[position + 1..].lines().next().unwrap_or_default();
                     if line.contains(['/', '"', '\'', '`', '{', '}']) {
                         return None;
@@ -189,6 +248,8 @@ fn code_of(source: &str) -> Option<String> {
             // A comment as in HTML.
             '<' if source[position..].starts_with("<!--") => return None,
             '-' if source[position..].starts_with("-->") => return None,
+            // It may belong to a word or separate words.
+            it if !it.is_ascii() => return None,
             it => code.push(it),
         }
     }
@@ -236,12 +297,11 @@ enum Before {
 }
 
 fn before_slash(code: &str) -> Before {
-    const OPERATORS: [&str; 13] = [
+    const OPERATORS: [&str; 12] = [
         "return",
         "typeof",
         "case",
         "in",
-        "of",
         "delete",
         "void",
         "throw",
@@ -249,15 +309,25 @@ fn before_slash(code: &str) -> Before {
         "else",
         "do",
         "instanceof",
-        "yield",
+        "extends",
     ];
+    // Either names, or words after which an expression or another statement begins.
+    const UNCLEAR: [&str; 5] = ["of", "yield", "continue", "break", "debugger"];
     let code = code.trim_end();
     match code.chars().next_back() {
         None => Before::Operator,
         Some(it) if is_part_of_word(it) => {
             let before = code.trim_end_matches(is_part_of_word);
-            let is_operator = OPERATORS.contains(&&code[before.len()..]) && !before.ends_with('.');
-            if is_operator { Before::Operator } else { Before::Operand }
+            let word = &code[before.len()..];
+            let is_operator = OPERATORS.contains(&word);
+            // After these a property has the name of an operator.
+            if UNCLEAR.contains(&word) || is_operator && before.trim_end().ends_with(['.', '#']) {
+                Before::Unclear
+            } else if is_operator {
+                Before::Operator
+            } else {
+                Before::Operand
+            }
         }
         Some('"' | ']') => Before::Operand,
         // The end of a group, of a condition or of a block; a number or a property.
@@ -286,6 +356,8 @@ mod tests {
             "function (x) { // this function is only called\n /* to catch\n errors */ return 'await ' + \"then\"; }",
             "function (x) { var a = '}'; function half(x) { return (x + 1) / 2;\n }\n return x / 3; }",
             r#"function (x) { var quote = /[/"]'{/g; function f() {} return x / 2 / 3; }"#,
+            "function (x) { /* über */ var a = 'à', r = /é/; return (x + 1) / 2;\n }",
+            "function (x) { if (x) { return (x); } else return(-x); }",
         ] {
             assert!(is_sealable(source), "{source}");
         }
@@ -319,6 +391,25 @@ mod tests {
             "async function (x) { return 1; }",
             "function (x) { x = 2; return arguments[0]; }",
             "function (x) { return '\\'' + this + '\\''; }",
+            "function (x) { var o = { m() { return super.toString(); } }, m = o.m; return m(); }",
+            // A slash that divides may look like the begin of an expression, and the other way round.
+            "function (x) { var r = x?. of / 2; try { w = 1; } catch (e) { return 2; } return 1 / 2; }",
+            "function (x) { var r = x. in / 2; try { w = 1; } catch (e) { return 2; } return 1 / 2; }",
+            "function (x) { var of = 4, r = of / 2; try { q = 1; } catch (e) { return 2; } return 1 / 2; }",
+            "function (x) { var yield = 4, r = yield / 2; try { q = 1; } catch (e) { } return 1 / 2; }",
+            "function (x) { while (x--) { if (x) continue\n/'/.test(x); try { q = 1; } catch (e) {} x = /'/; } }",
+            "function (x) { while (x--) { if (x) break\n/'/.test(x); try { q = 1; } catch (e) {} x = /'/; } }",
+            "function (x) { { function\u{feff}inner() {} } return typeof inner; }",
+            "function (x) { { function \u{2118}inner() {} } return typeof \u{2118}inner; }",
+            // An iterator that is closed.
+            "function () { var i = { next: f, return: function () { n = 1; } }; }",
+            "function () { var i = { next() {}, return () { n = 1; } }; }",
+            "function () { var i = { next() {}, get return() { n = 1; } }; }",
+            "function () { var i = [1].values(); i.return = function () { n = 1; }; }",
+            "function () { var i = [1].values(); i['return'] = function () { n = 1; }; }",
+            "function () { class I extends Iterator { next() {} return(a = (1)) { n = 1; } } }",
+            "function () { class I extends Iterator { return = () => { n = 1; }; } }",
+            "function () { var a = `)`, i = { next() {}, return() { n = 1; } }; }",
         ] {
             assert!(!is_sealable(source), "{source}");
         }

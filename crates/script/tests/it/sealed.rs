@@ -143,6 +143,12 @@ const NOTICING: &[&str] = &[
     "function () { globalThis['queue' + 'Microtask'](function () { x = 1; S(x); }); }",
     "function () { var i = {}; i[Symbol.iterator] = function () { return { next: function () { return {}; }, \
         return: function () { x = 1; console.log(x); return {}; } }; }; for (var v of i) { break; } S(x); }",
+    "function () { var e = new Error(418, 'first'); var i = { next: function () { return { value: 1 }; }, \
+        return: function () { x = 1; e.number = 419; return {}; } }; i[Symbol.iterator] = function () { return i; }; \
+        for (var v of i) { throw e; } }",
+    "function () { var o = { m() { return super.toString(); } }; var m = o.m; S(m()); }",
+    "function () { var q = { of: 8 }, r = q?. of / 2; try { x = 1; S('own'); } catch (e) { S('no'); } var z = 1 / 2; }",
+    "function () { { function\u{feff}inner() {} } S(typeof inner); }",
     // State of the language that is no property.
     "function () { var f = (x) => x; var o = f`a`; S(Object.isFrozen(o)); }",
     "function () { var r = /a/g; r.test('aa'); S(r.lastIndex); }",
