@@ -352,10 +352,22 @@ function makeContext(natives, state) {
 // Prepares the globals of a procedure or trigger; returns what the worker calls.
 export function installDocuments(natives) {
   installShared(natives);
-  let rejections = new NativeMap();
-  // The callbacks of queued operations are linked nodes, oldest first.
-  const state = { __proto__: null, input: {}, abortedBy: undefined, first: null, last: null };
+  let rejections;
+  const state = { __proto__: null };
   let made;
+  // Gives the script its input, before its text is evaluated.
+  const accept = (input) => {
+    rejections = new NativeMap();
+    made = undefined;
+    state.input = input;
+    state.requestBody = makeBody(natives, input.request, input.role === PRE_TRIGGER);
+    state.responseBody = makeBody(natives, input.response, true);
+    state.abortedBy = undefined;
+    // The callbacks of queued operations are linked nodes, oldest first.
+    state.first = null;
+    state.last = null;
+  };
+  accept({ __proto__: null });
   const make = () => (made ??= makeContext(natives, state));
   globalThis.getContext = () => make().context;
   defineLazily('__', () => make().shortcut);
@@ -364,24 +376,14 @@ export function installDocuments(natives) {
     describe: describer(natives),
     seal: () => natives.load('seal')(natives.notice),
 
+    accept,
+
     // Forgets the call before, in a sealed runtime.
-    reset() {
-      rejections = new NativeMap();
-      made = undefined;
-      state.input = {};
-      state.requestBody = undefined;
-      state.responseBody = undefined;
-      state.abortedBy = undefined;
-      state.first = null;
-      state.last = null;
-    },
+    reset: () => accept({ __proto__: null }),
 
     // Calls the function of the script; returns what it returns.
-    begin(script, input) {
-      state.input = input;
-      state.requestBody = makeBody(natives, input.request, input.role === PRE_TRIGGER);
-      state.responseBody = makeBody(natives, input.response, true);
-      const { role, request } = input;
+    begin(script) {
+      const { role, request } = state.input;
       if (role === PROCEDURE && request !== undefined && !isArray(request)) {
         throw fail(ErrorCodes.BadRequest, 'The parameters must be an array.');
       }

@@ -70,10 +70,12 @@ impl Running<'_> {
                 Some(script) => script.clone().restore(ctx).map_err(|error| self.failure(ctx, error))?,
                 None => compile::compile(ctx, &call.name, &call.source)?,
             };
+            // The text may use the input outside of its function.
+            let accept =
+                || -> rquickjs::Result<()> { entry.accept.clone().restore(ctx)?.call((input(ctx, call)?,)) };
+            accept().map_err(|error| self.failure(ctx, error))?;
             let function = compile::function_of(self.realm, ctx, &script)?;
-            let begin = || -> rquickjs::Result<Value> {
-                entry.begin.clone().restore(ctx)?.call((function, input(ctx, call)?))
-            };
+            let begin = || -> rquickjs::Result<Value> { entry.begin.clone().restore(ctx)?.call((function,)) };
             let returned = begin().map_err(|error| self.failure(ctx, error))?;
             Ok(returned.into_promise().map(|promise| Persistent::save(ctx, promise)))
         })

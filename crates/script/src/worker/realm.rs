@@ -122,6 +122,7 @@ pub(super) struct Entry {
 #[derive(Debug, Clone)]
 pub(super) struct DocumentEntry {
     pub(super) reset: Persistent<Function<'static>>,
+    pub(super) accept: Persistent<Function<'static>>,
     pub(super) begin: Persistent<Function<'static>>,
     pub(super) deliver: Persistent<Function<'static>>,
     pub(super) finish: Persistent<Function<'static>>,
@@ -250,6 +251,7 @@ fn install(ctx: &Ctx<'_>, state: &Rc<State>, kind: Kind) -> rquickjs::Result<Ins
         Kind::Documents | Kind::SealedDocuments => {
             let documents = DocumentEntry {
                 reset: save("reset")?,
+                accept: save("accept")?,
                 begin: save("begin")?,
                 deliver: save("deliver")?,
                 finish: save("finish")?,

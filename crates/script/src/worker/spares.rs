@@ -366,12 +366,10 @@ mod tests {
         let mut spares = spares();
         let call = call("function () { return 1; }");
         let realm = take_sealed(&mut spares, &call).unwrap();
-        let begin = realm.entry.documents.as_ref().unwrap().begin.clone();
+        let accept = realm.entry.documents.as_ref().unwrap().accept.clone();
         realm.context.with(|ctx| {
-            let code = "[() => 1, { role: 0, request: ['x'.repeat(1 << 20)] }]";
-            let arguments: Vec<rquickjs::Value> = ctx.eval(code).unwrap();
-            let (script, input) = (arguments[0].clone(), arguments[1].clone());
-            begin.restore(&ctx).unwrap().call::<_, ()>((script, input)).unwrap();
+            let input: rquickjs::Value = ctx.eval("({ role: 0, request: ['x'.repeat(1 << 20)] })").unwrap();
+            accept.restore(&ctx).unwrap().call::<_, ()>((input,)).unwrap();
         });
         assert!(realm.is_reusable());
     }

@@ -203,14 +203,30 @@ async fn an_error_of_a_microtask_is_that_of_the_script() {
 }
 
 #[tokio::test]
-async fn a_text_that_reads_the_request_too_early_finds_none() {
+async fn a_text_uses_the_api_outside_of_its_function() {
     let workers = workers();
-    // The text is evaluated before the call begins, when only the request of the call before could be there.
-    let source = "(function () { var before = getContext().getRequest().getBody(); \
-                  return function () { __.response.setBody(before); }; })()";
-    for number in 0..CALLS {
-        let run = workers.run(CALLER, &call(source, &json!([number])), &mut Documents::default()).await;
-        assert!(matches!(run, Err(CallFault::Script(ScriptFault::Thrown(_)))), "{run:?}");
+    for source in [
+        "(function () { var before = __.request.getBody(); \
+         return function () { __.response.setBody(before); }; })()",
+        "var collection = getContext().getCollection(), response = getContext().getResponse();
+         function main(n) { if (collection.getAltLink()) response.setBody([n]); }",
+        "var context = getContext(), input = context.getRequest().getBody();
+         function main(n) { input.length = 0; input[0] = n; context.getResponse().setBody(input); }",
+    ] {
+        for number in 0..CALLS {
+            let call = call(source, &json!([number]));
+            let finished = workers.run(CALLER, &call, &mut Documents::default()).await.unwrap();
+            assert_eq!(body(&finished), json!([number]), "{source}");
+        }
+    }
+    let source = "var links = [], collection = getContext().getCollection();
+                  collection.createDocument(collection.getSelfLink(), { id: 'a' }, \
+                      function (e, d) { links.push(d.id); getContext().getResponse().setBody(links); });
+                  function main() { links.push('main'); }";
+    for _ in 0..CALLS {
+        let finished =
+            workers.run(CALLER, &call(source, &json!([])), &mut Documents::default()).await.unwrap();
+        assert_eq!(body(&finished), json!(["main", "a"]));
     }
 }
 
