@@ -81,7 +81,7 @@ function installShared(natives) {
 }
 
 // Describes an error for the server.
-const describer = (natives) => (error) => natives.load('text')(core).describe(error);
+const describer = (natives) => (error) => natives.load('text')(core).describe(error, natives.notice);
 
 // What the files get that are compiled later, when the script may have replaced the built-in functions.
 const core = {

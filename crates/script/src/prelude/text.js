@@ -26,16 +26,17 @@
     return text;
   }
 
-  const attempt = (read, otherwise) => {
-    try {
-      return read();
-    } catch {
-      return otherwise;
-    }
-  };
-
-  // What the server shows of an error: text, message, number, stack. Reading it may call the script's own code.
-  function describe(error) {
+  // What the server shows of an error: text, message, number, stack. Reading it may call the script's own code, whose
+  // errors are hidden. In a sealed runtime they may be there only because it is sealed, so they are noticed.
+  function describe(error, notice) {
+    const attempt = (read, otherwise) => {
+      try {
+        return read();
+      } catch {
+        notice();
+        return otherwise;
+      }
+    };
     const read = (name) => attempt(() => error[name], undefined);
     const plain = attempt(() => NativeString(error), 'unknown error');
     if (!isObject(error)) return [plain, plain, undefined, ''];

@@ -174,6 +174,11 @@ const NOTICING: &[&str] = &[
     "function () { x; }",
     "function () { throw null; }",
     "function () { throw { name: 'TypeError', message: 'mine' }; }",
+    "function () { throw { message: 'm', get number() { x = 412; return x; } }; }",
+    "function () { throw { toString: function () { x = 'mine'; return x; } }; }",
+    "function () { var e = new Error('m'); Object.defineProperty(e, 'stack', { get: function () { x = 's'; return x; } }); \
+        throw e; }",
+    "function () { throw Object.create(null); }",
     "function () { var f = function () { f(); }; f(); }",
     "function () { S(1n); }",
     "function () { var a = []; a.push(a); S(a); }",
