@@ -270,6 +270,25 @@ async fn a_throw_leaves_nothing_behind() {
 }
 
 #[tokio::test]
+async fn a_call_that_the_host_has_ended_leaves_nothing_behind() {
+    let workers = workers();
+    let source = "function (n) { __.response.setBody([n]); \
+                  ['a' + n, 'b' + n].forEach(function (id) { __.createDocument(__.getSelfLink(), { id: id }, \
+                      function (e, d) { __.response.setBody(__.response.getBody().concat(d.id)); }); }); }";
+    for number in 0..2 * CALLS {
+        let is_ended = number % 2 == 1;
+        let mut documents = Documents { prefix: Some(1), end: is_ended.then_some(2), ..Documents::default() };
+        let run = workers.run(CALLER, &call(source, &json!([number])), &mut documents).await;
+        if is_ended {
+            assert_eq!(run, Err(CallFault::Host("ended by the host")));
+        } else {
+            let expected = json!([number, format!("a{number}"), format!("b{number}")]);
+            assert_eq!(body(&run.unwrap()), expected);
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_callback_that_needs_its_own_runtime_is_run_again() {
     let workers = workers();
     let source = "function () { __.createDocument(__.getSelfLink(), { id: 'a' }, \
