@@ -50,58 +50,9 @@ pub(super) fn is_sealable(source: &str) -> bool {
         return false;
     }
     match code_of(source) {
-        Some(code) => {
-            let may_close = has_member_return(&code, MayBeStatement::Unless) || names_return(source);
-            has_no_words(&code) && !has_function_in_block(&code) && !may_close
-        }
-        None => {
-            let may_close = has_member_return(source, MayBeStatement::Never) || names_return(source);
-            has_no_words(source) && !may_have_function_in_block(source) && !may_close
-        }
+        Some(code) => has_no_words(&code) && !has_hidden_difference(&code) && !names_return(source),
+        None => has_no_words(source) && !may_have_hidden_difference(source) && !names_return(source),
     }
-}
-
-/// How to understand the word `return` before a round bracket.
-#[derive(PartialEq)]
-enum MayBeStatement {
-    /// As a statement, unless the brackets are the parameters of a method.
-    Unless,
-    /// As a method.
-    Never,
-}
-
-/// Whether an object may have a method `return`. Where a loop over an iterator throws, the language calls that method of
-/// the iterator and hides what it throws. A name that is computed from other texts is not recognised.
-fn has_member_return(code: &str, statement: MayBeStatement) -> bool {
-    const KEYWORD: &str = "return";
-    code.match_indices(KEYWORD).any(|(position, _)| {
-        let (before, after) = (&code[..position], &code[position + KEYWORD.len()..]);
-        if before.ends_with(is_part_of_word) || after.starts_with(is_part_of_word) {
-            return false;
-        }
-        let after = after.trim_start();
-        let is_method = || {
-            after.starts_with('(')
-                && (statement == MayBeStatement::Never
-                    || after_group(after).is_none_or(|rest| rest.trim_start().starts_with('{')))
-        };
-        // A member, an initialised one, or one of a class.
-        before.trim_end().ends_with('.') || after.starts_with([':', '=']) || is_method()
-    })
-}
-
-/// What follows the group in round brackets that the text begins with; `None` if it is not closed.
-fn after_group(code: &str) -> Option<&str> {
-    let mut depth = 0_usize;
-    let end = code.bytes().position(|byte| {
-        match byte {
-            b'(' => depth += 1,
-            b')' => depth -= 1,
-            _ => {}
-        }
-        depth == 0
-    })?;
-    Some(&code[end + 1..])
 }
 
 /// Whether a string, which may be a name, is the word `return`.
@@ -121,10 +72,15 @@ fn is_part_of_word(it: char) -> bool {
     it.is_alphanumeric() || it == '_' || it == '$'
 }
 
-/// Whether a function is declared in a block: outside strict mode its name is visible around the block. Curly brackets
-/// that are not sure to be those of a function count as a block.
-fn has_function_in_block(code: &str) -> bool {
+/// Whether the code has one of these:
+///
+/// - A function that is declared in a block: outside strict mode its name is visible around the block. Curly brackets that
+///   are not sure to be those of a function count as a block.
+/// - A member `return`: where a loop over an iterator throws, the language calls that method of the iterator and hides
+///   what it throws.
+fn has_hidden_difference(code: &str) -> bool {
     let mut open = Vec::new();
+    let mut blocks = 0_usize;
     let mut head = Head::None;
     let mut before = ' ';
     let mut rest = code;
@@ -135,12 +91,18 @@ fn has_function_in_block(code: &str) -> bool {
         if it.is_whitespace() {
             continue;
         }
-        let is_in_block = open.contains(&Bracket::Block);
         head = match (token, head) {
             ("function", _) if !matches!(before, '.' | '#') => Head::Function,
             ("*", Head::Function) => Head::Function,
             ("(", Head::Function | Head::Named) => {
                 open.push(Bracket::Parameters);
+                Head::None
+            }
+            ("return", _) if before == '.' => return true,
+            ("return", _) => Head::Return,
+            (":" | "=", Head::Return) | ("{", Head::ReturnGroup) => return true,
+            ("(", Head::Return) => {
+                open.push(Bracket::AfterReturn);
                 Head::None
             }
             ("(", _) => {
@@ -149,6 +111,7 @@ fn has_function_in_block(code: &str) -> bool {
             }
             (")", _) => match open.pop() {
                 Some(Bracket::Parameters) => Head::Complete,
+                Some(Bracket::AfterReturn) => Head::ReturnGroup,
                 Some(Bracket::Other) => Head::None,
                 Some(Bracket::Block | Bracket::Body) | None => return true,
             },
@@ -159,13 +122,18 @@ fn has_function_in_block(code: &str) -> bool {
             }
             ("{", _) => {
                 open.push(Bracket::Block);
+                blocks += 1;
                 Head::None
             }
             ("}", _) => match open.pop() {
-                Some(Bracket::Block | Bracket::Body) => Head::None,
-                Some(Bracket::Parameters | Bracket::Other) | None => return true,
+                Some(Bracket::Block) => {
+                    blocks -= 1;
+                    Head::None
+                }
+                Some(Bracket::Body) => Head::None,
+                Some(Bracket::Parameters | Bracket::AfterReturn | Bracket::Other) | None => return true,
             },
-            (_, Head::Function) if is_in_block => return true,
+            (_, Head::Function) if blocks > 0 => return true,
             (_, Head::Function) => Head::Named,
             _ => Head::None,
         };
@@ -174,7 +142,7 @@ fn has_function_in_block(code: &str) -> bool {
     false
 }
 
-/// How much of the head of a function is before a place.
+/// What is before a place: most of it is the head of a function.
 #[derive(Clone, Copy)]
 enum Head {
     None,
@@ -184,12 +152,17 @@ enum Head {
     Named,
     /// All of it.
     Complete,
+    /// The word `return`.
+    Return,
+    /// Also a group in round brackets.
+    ReturnGroup,
 }
 
-#[derive(PartialEq)]
 enum Bracket {
     /// Round brackets around the parameters of a function.
     Parameters,
+    /// Round brackets after the word `return`.
+    AfterReturn,
     /// Other round brackets.
     Other,
     /// Curly brackets around the statements of a function.
@@ -198,16 +171,25 @@ enum Bracket {
     Block,
 }
 
-/// The same where it is not clear what is code: no closing bracket is sure to be one.
-fn may_have_function_in_block(source: &str) -> bool {
-    const KEYWORD: &str = "function";
-    let first_bracket = source.find('{').unwrap_or(source.len());
-    source.match_indices(KEYWORD).filter(|(position, _)| *position > first_bracket).any(|(position, _)| {
-        let after = &source[position + KEYWORD.len()..];
+/// The same where it is not clear what is code: no bracket is sure to be one.
+fn may_have_hidden_difference(source: &str) -> bool {
+    let first_block = source.find('{').unwrap_or(source.len());
+    let has_function = places(source, "function").any(|(before, after)| {
         let name = after.trim_start_matches(|it: char| it.is_whitespace() || it == '*');
-        let is_word = !source[..position].ends_with(is_part_of_word) && !after.starts_with(is_part_of_word);
-        is_word && !name.starts_with('(')
-    })
+        before.len() > first_block && !name.starts_with('(')
+    });
+    has_function
+        || places(source, "return").any(|(before, after)| {
+            before.trim_end().ends_with('.') || after.trim_start().starts_with([':', '=', '('])
+        })
+}
+
+/// What is before and after each place of a word.
+fn places<'a>(source: &'a str, word: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    source
+        .match_indices(word)
+        .map(move |(position, _)| (&source[..position], &source[position + word.len()..]))
+        .filter(|(before, after)| !before.ends_with(is_part_of_word) && !after.starts_with(is_part_of_word))
 }
 
 /// The text without comments, strings and regular expressions; `None` if it is not clear where they are.
