@@ -102,6 +102,24 @@ async fn parameters_and_partition_keys_are_checked_before_the_call() {
     assert_eq!(client.send(call.json(&json!([]))).await.code(), (200, 0));
 }
 
+#[tokio::test]
+async fn a_procedure_needs_a_whole_hierarchical_key() {
+    let client = client().await;
+    let paths = json!({ "paths": ["/pk", "/sub"], "kind": "MultiHash", "version": 2 });
+    client.create("/dbs/d/colls", json!({ "id": "h", "partitionKey": paths })).await;
+    let body = "function () { var c = getContext().getCollection();
+        c.createDocument(c.getSelfLink(), { id: 'one', pk: 'k', sub: 's' }); }";
+    client.create("/dbs/d/colls/h/sprocs", json!({ "id": "p", "body": body })).await;
+    let call = Call::post("/dbs/d/colls/h/sprocs/p").json(&json!([]));
+    for key in [json!(["k"]), json!(["k", "s", "t"]), json!([])] {
+        let refused = client.send(call.clone().key(&key)).await;
+        assert_eq!(refused.status.as_u16(), 400, "{key}: {refused:?}");
+    }
+    assert_eq!(client.send(call.clone().key(&json!(["k", "t"]))).await.code(), (400, 400));
+    assert_eq!(client.listed("/dbs/d/colls/h/docs", "Documents").await, Vec::<String>::new());
+    assert_eq!(client.send(call.key(&json!(["k", "s"]))).await.code(), (200, 0));
+}
+
 async fn refused_definition(client: &Client, body: &str) -> String {
     let mut message = String::new();
     for kind in ["sprocs", "triggers", "udfs"] {
@@ -128,6 +146,20 @@ async fn texts_that_are_no_function_are_refused_with_their_place() {
         let message = refused_definition(&client, body).await;
         assert!(message.contains("SyntaxError: ") && message.contains(text), "{body}: {message}");
     }
+    // Deeper than the parser goes.
+    for open in ["(", "[", "{", "function () {", "!"] {
+        let message = refused_definition(&client, &open.repeat(50_000)).await;
+        assert!(message.contains("at line 1, column "), "{open}: {message}");
+    }
+    // A definition that is refused does not replace the one before.
+    let feed = "/dbs/d/colls/c/sprocs";
+    client.create(feed, json!({ "id": "p", "body": after_writes("") })).await;
+    let bad = json!({ "id": "p", "body": "function (" });
+    assert_eq!(client.send(Call::put(PROCEDURE).json(&bad)).await.code(), (400, 65535));
+    let upsert = Call::post(feed).header("x-ms-documentdb-is-upsert", "true").json(&bad);
+    assert_eq!(client.send(upsert).await.code(), (400, 65535));
+    let call = Call::post(PROCEDURE).key(&json!(["k"])).json(&json!([]));
+    assert_eq!(client.send(call).await.code(), (200, 0));
 }
 
 /// Definitions that were stored while the server did not execute scripts are not checked before they are called.
