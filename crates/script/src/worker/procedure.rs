@@ -81,7 +81,7 @@ impl Running<'_> {
                 Some(script) => script.clone().restore(ctx).map_err(|error| self.failure(ctx, error))?,
                 None => compile::compile(ctx, &call.name, &call.source)?,
             };
-            let function = compile::function_of(self.realm, ctx, &script)?;
+            let function = compile::function_of(self.realm, ctx, &script, &call.source)?;
             let begin = || -> rquickjs::Result<Value> {
                 entry.begin.clone().restore(ctx)?.call((function, input(ctx, call)?))
             };
