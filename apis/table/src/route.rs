@@ -64,12 +64,17 @@ pub(crate) enum Operation {
 /// Ends the name of an account in addresses of its second region.
 pub(crate) const SECONDARY: &str = "-secondary";
 
+/// The name of the account whose second region has this name; other names stay as they are.
+pub(crate) fn without_secondary(name: &str) -> &str {
+    name.strip_suffix(SECONDARY).unwrap_or(name)
+}
+
 /// Splits the account off a path, if its first segment is one of `accounts`, or the address of its second region.
 /// Returns its index and the rest.
 pub(crate) fn split_account<'p>(path: &'p str, accounts: &[&str]) -> (Option<usize>, &'p str) {
     let inside = path.strip_prefix('/').unwrap_or(path);
     let (first, rest) = inside.split_once('/').unwrap_or((inside, ""));
-    let first = first.strip_suffix(SECONDARY).unwrap_or(first);
+    let first = without_secondary(first);
     match accounts.iter().position(|account| *account == first) {
         Some(index) => (Some(index), rest),
         None => (None, inside),

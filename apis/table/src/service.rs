@@ -21,6 +21,7 @@ use engine::{Engine, MemoryHolder, MemoryKind, Reservation};
 use http::request::Parts;
 use http::{Request, Response, StatusCode, Version};
 use hyper::body::Body;
+use model::limits::BATCH_ANSWER_BYTES_MAX;
 use model::{Charge, Fault, StorageFault};
 use std::pin::pin;
 use std::sync::Arc;
@@ -113,9 +114,10 @@ impl TableApi {
             false => route::split_account(parts.uri.path(), &known),
         };
         let label = host.and_then(|host| host.split(['.', ':']).next());
+        let by_label = |label: &str| by_name(label).or_else(|| by_name(route::without_secondary(label)));
         let index = in_path
             .or_else(|| auth::named_account(headers).and_then(by_name))
-            .or_else(|| label.and_then(by_name))
+            .or_else(|| label.and_then(by_label))
             .unwrap_or(0);
         let account = accounts.get(index);
         let style = account.map_or(AccountStyle::Storage, |account| account.style);
@@ -229,14 +231,20 @@ pub(crate) fn trailer(request_id: &Guid, now_seconds: u64) -> String {
 }
 
 /// Performs an operation within the memory limit for its answer. An answer to a read that finds no room is dropped and
-/// produced again when there is.
+/// produced again when there is. A batch cannot be executed twice, so room for the largest answer is reserved before.
 async fn perform(call: &Call<'_>, operation: &Operation) -> Result<Reply, TableFault> {
+    let (memory, holder) = (call.engine.request_memory(), call.memory_holder());
+    if matches!(operation, Operation::Batch) {
+        let reservation = memory.reserve(MemoryKind::Answer, &holder, BATCH_ANSWER_BYTES_MAX).await?;
+        let mut reply = operations::perform(call, operation).await?;
+        reply.reservation = Some(Box::new(reservation));
+        return Ok(reply);
+    }
     let mut reply = operations::perform(call, operation).await?;
     let size = reply.body.capacity();
     if size <= ANSWER_BYTES_SMALL && call.connection.memory.is_none() {
         return Ok(reply);
     }
-    let (memory, holder) = (call.engine.request_memory(), call.memory_holder());
     let reservation = match memory.try_reserve(MemoryKind::Answer, &holder, size) {
         Some(reservation) => reservation,
         None if matches!(operation, Operation::QueryEntities(_) | Operation::ReadEntity(_)) => {

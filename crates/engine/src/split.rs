@@ -111,9 +111,14 @@ impl Engine {
         let (reply, answer) = oneshot::channel();
         self.split_requests.add((container.number(), ordinal), (at, reply));
         self.jobs.wake();
-        answer.await.unwrap_or_else(|_| {
+        let result = answer.await.unwrap_or_else(|_| {
             Err(StorageFault::Unavailable { cause: "the split was given up".to_owned() }.into())
-        })
+        });
+        match result {
+            // The container was dropped meanwhile, which ends the split in any step.
+            Err(_) if container.map.is_retired() => Err(MissingFault::Owner.into()),
+            result => result,
+        }
     }
 
     /// The partitions of a container, sorted by range. Closed ones are opened.

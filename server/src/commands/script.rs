@@ -282,16 +282,40 @@ fn check(matches: &ArgMatches) -> Result<(), Failure> {
     // The future may start processes, which needs the runtime.
     let (checked, globals) =
         runtime.block_on(async { (workers.check(CALLER, &source).await, globals(&workers).await) });
-    if let Err(ScriptFault::Syntax(fault)) = &checked {
-        return Err(Failure::Failed(format!("{file}:{}:{}: {}", fault.line, fault.column, fault.message)));
-    }
-    checked.map_err(|fault| Failure::Failed(format!("{file}: {fault}")))?;
+    checked.map_err(|fault| refused_text(file, &fault))?;
     let globals = globals.map_err(|cause| Failure::Failed(format!("the globals of scripts: {cause}")))?;
     for (line, name) in script_names::unknown(&source, &globals) {
         println!("{file}:{line}: warning: scripts have no \"{name}\"");
     }
     println!("{file}: the script can be executed");
     Ok(())
+}
+
+/// Why a file is no script, after the place in it.
+fn refused_text(file: &str, fault: &ScriptFault) -> Failure {
+    Failure::Failed(match fault {
+        ScriptFault::Syntax(syntax) => {
+            format!("{file}:{}:{}: {}", syntax.line, syntax.column, syntax.message)
+        }
+        ScriptFault::Thrown(thrown) => match first_place(&thrown.stack) {
+            Some(place) => format!("{file}:{place}: {}", thrown.text),
+            None => format!("{file}: {}", thrown.text),
+        },
+        ScriptFault::TimeExceeded { .. }
+        | ScriptFault::MemoryExceeded { .. }
+        | ScriptFault::Result(_)
+        | ScriptFault::Crashed { .. }
+        | ScriptFault::Busy
+        | ScriptFault::Unavailable { .. }
+        | ScriptFault::InputTooLarge { .. } => format!("{file}: {fault}"),
+    })
+}
+
+/// `line:column` of the first frame of a stack trace.
+fn first_place(stack: &str) -> Option<String> {
+    let mut parts = stack.lines().next()?.trim_end_matches(')').rsplitn(3, ':');
+    let (column, line) = (parts.next()?.parse::<u32>().ok()?, parts.next()?.parse::<u32>().ok()?);
+    Some(format!("{line}:{column}"))
 }
 
 /// The names that every script has, as a worker process says.
@@ -321,6 +345,14 @@ mod tests {
             "Message: {\"Errors\":[\"it threw: x\\r\\nStack trace: f (run.js:2)\"]}\r\nActivityId: 1, R";
         assert_eq!(readable(wrapped), "it threw: x\n  Stack trace: f (run.js:2)");
         assert_eq!(readable("plain"), "plain");
+    }
+
+    #[test]
+    fn the_place_of_an_error_is_its_first_frame() {
+        assert_eq!(first_place("    at f (script:3:17)\n    at script:9:1").as_deref(), Some("3:17"));
+        assert_eq!(first_place("    at script:9:1").as_deref(), Some("9:1"));
+        assert_eq!(first_place(""), None);
+        assert_eq!(first_place("mine"), None);
     }
 
     #[test]

@@ -39,6 +39,24 @@ fn scripts_are_checked_by_a_worker_process() {
     assert_eq!(checked.status.code(), Some(1));
     let text = String::from_utf8(checked.stderr).unwrap();
     assert!(text.contains(&format!("{path}:2:")), "{text}");
+    for (text, line) in [
+        ("", "1:1: the script is empty, a function is expected"),
+        ("// not yet\n", "1:1: the script is empty, a function is expected"),
+        ("\n  42\n", "2:3: the script is a number, not a function"),
+        ("var f = function () {};\n", "1:1: the script declares no function"),
+        (
+            "function () {}\n\nfunction () {}\n",
+            "3:1: function without a name; in a script of several functions each needs one",
+        ),
+        ("function () {\n  if (", "2:7: unexpected end of the script, or unbalanced brackets"),
+        ("// for Node.js\nmodule.exports = function () {};\n", "2:1: ReferenceError: module is not defined"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let checked = run(&["script", "check", path]);
+        assert_eq!(checked.status.code(), Some(1), "{text}");
+        let shown = String::from_utf8(checked.stderr).unwrap();
+        assert!(shown.contains(&format!("{path}:{line}\n")), "{text}: {shown}");
+    }
     assert_eq!(run(&["script", "check", "/no/such/file"]).status.code(), Some(74));
     let help = String::from_utf8(run(&["--help"]).stdout).unwrap();
     assert!(!help.contains("\n  script-worker "), "{help}");

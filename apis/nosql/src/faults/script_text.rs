@@ -10,7 +10,7 @@ const PART_CHARS_MAX: usize = 4096;
 /// The text of a fault of a procedure or trigger.
 pub(super) fn of_script(fault: &ScriptFault) -> String {
     match fault {
-        ScriptFault::Thrown(Thrown { text, stack, .. }) => thrown(text, stack),
+        ScriptFault::Thrown(Thrown { text, stack, .. }) => thrown("function", text, stack),
         ScriptFault::Syntax(syntax) => errors(&format!(
             "Encountered exception while compiling function. Exception = SyntaxError: {syntax}"
         )),
@@ -36,14 +36,16 @@ pub(super) fn of_function(name: &str, fault: &UserFunctionFault) -> String {
         UserFunctionFault::Failed { message, stack } if stack.is_empty() => errors(&format!(
             "Encountered exception while executing function 'udf.{name}'. Exception = {message}"
         )),
-        UserFunctionFault::Failed { message, stack } => thrown(message, stack),
+        UserFunctionFault::Failed { message, stack } => {
+            thrown(&format!("function 'udf.{name}'"), message, stack)
+        }
     }
 }
 
-fn thrown(text: &str, stack: &str) -> String {
+fn thrown(what: &str, text: &str, stack: &str) -> String {
     let (text, stack) = (shortened(text), shortened(stack));
     errors(&format!(
-        "Encountered exception while executing function. Exception = {text}\r\nStack trace: {text}\n{stack}"
+        "Encountered exception while executing {what}. Exception = {text}\r\nStack trace: {text}\n{stack}"
     ))
 }
 

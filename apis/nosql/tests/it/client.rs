@@ -63,7 +63,15 @@ impl Client {
 
     /// The same, with scripts that are executed.
     pub(crate) async fn with_scripts(options: NosqlOptions, scripts: Option<ScriptOptions>) -> Client {
-        let store = Store::memory(&SPACES, CommitMode::Thread);
+        Client::on_store(Store::memory(&SPACES, CommitMode::Thread), options, scripts).await
+    }
+
+    /// The same on a store that may have an account already.
+    pub(crate) async fn on_store(
+        store: Store,
+        options: NosqlOptions,
+        scripts: Option<ScriptOptions>,
+    ) -> Client {
         let engine_options = EngineOptions {
             keys: vec![AccountKey::new(KEY)],
             computed_reader: nosql::read_computed_property,

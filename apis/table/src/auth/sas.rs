@@ -128,7 +128,7 @@ fn by_table(claim: &Claim<'_>, fields: &Fields<'_>) -> Result<Caller, TableFault
         return Err(CredentialFault::Permission.into());
     }
     // The signature does not cover the case of the name: it must not choose between two tables.
-    if tables::is_ambiguous(claim.engine, &signer, fields.table)? {
+    if tables::names_in_any_case(claim.engine, &signer, fields.table)?.len() > 1 {
         return Err(CredentialFault::Permission.into());
     }
     let container = table.map_or_else(|| fields.table.to_owned(), |table| table.id().to_owned());

@@ -246,7 +246,13 @@ async fn transact(call: &Call<'_>, parts: Vec<PartRequest>) -> Result<Done, Tabl
         .map(|(operation, step)| (operation, step.row_key.as_str()))
         .collect();
     let pass = call.engine.access().batch_of_rows(&call.principal, &table, key, steps_with_rows)?;
-    let BatchReceipt { charge, result, .. } = call.engine.batch(pass, Returned::Reads, &[]).await?;
+    // If the table was dropped meanwhile, the answer is that of a batch which comes after the drop.
+    let of_batch = |fault: model::Fault| {
+        let is_missing = matches!(fault, model::Fault::Missing(_));
+        if is_missing { at(0)(fault.into()) } else { fault.into() }
+    };
+    let receipt = call.engine.batch(pass, Returned::Reads, &[]).await;
+    let BatchReceipt { charge, result, .. } = receipt.map_err(of_batch)?;
     let receipts = result.map_err(|refused| {
         let may_insert = steps.get(refused.index).is_some_and(|step| step.may_insert);
         at(refused.index)(entity::refusal(refused.fault, may_insert))

@@ -19,7 +19,7 @@ pub(super) async fn perform(call: &Call<'_>) -> Result<Reply, TableFault> {
     let pass = call.engine.access().change_catalog(&call.principal, &*database)?;
     let turn = call.creating.lock().await;
     if call.style() == AccountStyle::Storage
-        && tables::name_in_any_case(call.engine, &call.signer, &name).is_some()
+        && !tables::names_in_any_case(call.engine, &call.signer, &name)?.is_empty()
     {
         return Err(TableFault::of_table(ConflictFault::Id));
     }

@@ -16,7 +16,8 @@ use std::sync::Arc;
 use value::write_json_string;
 
 /// Finds a table for a caller who may know of it. In accounts of Storage the case of its name does not matter: then
-/// `signer` looks through all names, and the caller finds the one that is meant.
+/// `signer` looks through all names, and the caller finds the one that is meant. If several are, which Storage does not
+/// allow, only the exact name of one is its name.
 pub(crate) fn find(
     engine: &Engine,
     (principal, signer): (&Principal, &Principal),
@@ -27,9 +28,9 @@ pub(crate) fn find(
     check_name(style, name)?;
     let found = engine.find_container(principal, action, DATABASE, name);
     let found = match (found, style) {
-        (Err(fault), AccountStyle::Storage) => match name_in_any_case(engine, signer, name) {
-            Some(other) if other != name => engine.find_container(principal, action, DATABASE, &other),
-            Some(_) | None => Err(fault),
+        (Err(fault), AccountStyle::Storage) => match names_in_any_case(engine, signer, name)?.as_slice() {
+            [other] if other != name => engine.find_container(principal, action, DATABASE, other),
+            _ => Err(fault),
         },
         (found, AccountStyle::Storage | AccountStyle::Cosmos) => found,
     };
@@ -73,16 +74,15 @@ pub(super) fn not_created(call: &Call<'_>, name: &str, fault: Fault) -> TableFau
     }
 }
 
-/// The name of a table that differs from `name` only in case.
-pub(crate) fn name_in_any_case(engine: &Engine, signer: &Principal, name: &str) -> Option<String> {
-    let names = names(engine, signer).ok()?;
-    names.into_iter().find(|other| other.eq_ignore_ascii_case(name))
-}
-
-/// Whether several tables have this name, apart from case.
-pub(crate) fn is_ambiguous(engine: &Engine, signer: &Principal, name: &str) -> Result<bool, TableFault> {
-    let names = names(engine, signer)?;
-    Ok(names.iter().filter(|other| other.eq_ignore_ascii_case(name)).count() > 1)
+/// The names of the tables that have this name, apart from case.
+pub(crate) fn names_in_any_case(
+    engine: &Engine,
+    signer: &Principal,
+    name: &str,
+) -> Result<Vec<String>, TableFault> {
+    let mut names = names(engine, signer)?;
+    names.retain(|other| other.eq_ignore_ascii_case(name));
+    Ok(names)
 }
 
 /// The names of all tables, in order.

@@ -1,12 +1,12 @@
 //! A client that signs like the SDKs, and the API that it uses.
 
-use api_http::ConnectionInfo;
+use api_http::{AnswerBody, ConnectionInfo};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use engine::{AccountKey, Engine, EngineOptions, KeyName};
 use hmac::{Hmac, KeyInit, Mac};
-use http::{HeaderMap, Method, Request, StatusCode};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use kv::{CommitMode, Store};
 use model::Ambient;
@@ -260,12 +260,19 @@ impl Client {
     where
         B: hyper::body::Body<Data = Bytes>,
     {
-        let connection =
-            ConnectionInfo { secure: call.secure, peer: std::net::Ipv4Addr::LOCALHOST.into(), memory: None };
-        let response = self.api.handle(call.into_request(body), connection).await;
-        let (parts, body) = response.into_parts();
+        let (parts, body) = self.answered(call, body).await.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
         Answer { status: parts.status, headers: parts.headers, body }
+    }
+
+    /// The answer to a call, not read yet.
+    pub(crate) async fn answered<B>(&self, call: Call, body: B) -> Response<AnswerBody>
+    where
+        B: hyper::body::Body<Data = Bytes>,
+    {
+        let connection =
+            ConnectionInfo { secure: call.secure, peer: std::net::Ipv4Addr::LOCALHOST.into(), memory: None };
+        self.api.handle(call.into_request(body), connection).await
     }
 
     /// Status and code of a refused request.

@@ -1,8 +1,10 @@
-//! Memory is held for bodies of those alone who may send them.
+//! Memory of bodies and answers: bodies are awaited for those alone who may send them, and batches wait for room.
 
+use crate::batches::{batch, part};
 use crate::client::{Call, Client, NOW, READER_KEY, Signing, address, code};
 use bytes::Bytes;
-use engine::MemoryKind;
+use engine::{EngineOptions, MemoryKind, RequestMemoryOptions};
+use http_body_util::Full;
 use hyper::body::{Body, Frame, SizeHint};
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -86,4 +88,40 @@ async fn the_body_of_a_stranger_is_not_awaited_for_long() {
             assert_eq!(begun.elapsed(), Duration::from_secs(1), "{stranger:?}");
         }
     }
+}
+
+/// A batch cannot be executed twice, so it was executed and its answer was held whether there was room or not.
+#[tokio::test(start_paused = true)]
+async fn a_batch_waits_for_room_for_its_answer() {
+    let request_memory = RequestMemoryOptions { bodies_bytes: 8 * MB, answers_bytes: 16 * MB };
+    let client = Client::with(EngineOptions { request_memory, ..EngineOptions::default() }).await;
+    client.send(Call::new("POST", "Tables").json(r#"{"TableName":"people"}"#)).await.expect(201);
+    let texts = (0..15).map(|number| format!(r#","p{number}":"{}""#, "x".repeat(30_000))).collect::<String>();
+    client.insert(&format!(r#"{{"PartitionKey":"p","RowKey":"large"{texts}}}"#)).await;
+    let request = format!("GET https://tables.example/storage/{} HTTP/1.1", address("p", "large"));
+    let retrieval = format!("--b\r\nContent-Type: application/http\r\n\r\n{request}\r\n\r\n--b--\r\n");
+    let retrieval = Call::new("POST", "$batch").body("multipart/mixed; boundary=b", &retrieval);
+    let reserved = || client.engine.request_memory().reserved_bytes(MemoryKind::Answer);
+    let mut untaken = Vec::new();
+    loop {
+        let answer = client.answered(retrieval.clone(), Full::from(retrieval.body.clone())).await;
+        if answer.status().as_u16() == 503 {
+            break;
+        }
+        untaken.push(answer);
+        // One credential can use half of the memory.
+        assert!(
+            (untaken.len() * 450_000..8 * MB).contains(&reserved()),
+            "{} of {}",
+            reserved(),
+            untaken.len()
+        );
+    }
+    let insertion = batch(&[part("POST", "people", "", r#"{"PartitionKey":"p","RowKey":"late"}"#)]);
+    assert_eq!(client.refusal(insertion.clone()).await, code(503, "ServerBusy"));
+    untaken.clear();
+    assert!(client.entity("p", "late").await.is_none());
+    client.send(insertion).await.expect(202);
+    assert!(client.entity("p", "late").await.is_some());
+    assert_eq!(reserved(), 0);
 }

@@ -369,3 +369,15 @@ async fn the_case_of_a_name_does_not_matter_to_a_table_signature() {
     }
     assert_eq!(client.refusal(with(Call::get("others()"), &query)).await.0, 403);
 }
+
+/// The account was found by its name in paths and in the primary host only.
+#[tokio::test]
+async fn the_host_of_the_second_region_names_the_account() {
+    let client = filled().await;
+    let query = table_sas("people", "r", LATER, "", [None; 4]);
+    for host in ["storage", "storage-secondary"] {
+        let call = with(Call::get("people()"), &query).header("host", format!("{host}.table.example"));
+        // Without the account in the path.
+        client.send(call.cosmos()).await.expect(200);
+    }
+}

@@ -70,6 +70,22 @@ async fn case_matters_in_accounts_of_cosmos_only() {
     client.send(Call::get("people()").cosmos()).await.expect(200);
 }
 
+/// The first of them was taken, also to delete it.
+#[tokio::test]
+async fn a_name_that_several_tables_have_in_other_cases_is_that_of_none() {
+    let client = Client::with_table().await;
+    client.send(create("People").cosmos()).await.expect(201);
+    assert_eq!(client.refusal(Call::get("PEOPLE()")).await, code(404, "TableNotFound"));
+    let deletion = Call::new("DELETE", "Tables('PEOPLE')");
+    assert_eq!(client.refusal(deletion).await, code(404, "ResourceNotFound"));
+    assert_eq!(client.refusal(create("PEOPLE")).await, code(409, "TableAlreadyExists"));
+    for name in ["people", "People"] {
+        client.send(Call::get(format!("{name}()"))).await.expect(200);
+    }
+    client.send(Call::new("DELETE", "Tables('people')")).await.expect(204);
+    client.send(Call::get("PEOPLE()")).await.expect(200);
+}
+
 #[tokio::test]
 async fn names_have_limits() {
     let client = Client::empty().await;

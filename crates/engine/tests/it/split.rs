@@ -321,7 +321,9 @@ async fn a_drop_during_a_split_leaves_no_rows() {
             tokio::task::yield_now().await;
         }
         harness.drop_container(&container).await.unwrap();
-        let _ = splitting.await.unwrap();
+        if let Err(fault) = splitting.await.unwrap() {
+            assert_eq!(fault, Fault::Missing(MissingFault::Owner), "after {turns} turns");
+        }
         let mut rows = usize::MAX;
         for _ in 0..SECONDS_MAX {
             tokio::time::sleep(Duration::from_secs(1)).await;

@@ -396,7 +396,7 @@ export function installDocuments(natives) {
       state.first = next;
       if (next === null) state.last = null;
       if (!isDone) {
-        const error = fail(outcome.number, outcome.message);
+        const error = failWithoutStack(outcome.number, outcome.message);
         if (callback === undefined) throw error;
         callback(error, undefined, {});
       } else if (callback !== undefined) {

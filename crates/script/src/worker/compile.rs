@@ -7,6 +7,7 @@
 //! columns of that line are corrected.
 
 use super::outcome;
+use super::outline::{self, Outline, Place};
 use super::realm::Realm;
 use crate::SyntaxFault;
 use crate::wire::from_worker::Failure;
@@ -46,28 +47,49 @@ pub(super) fn compile_as<'js>(
     source: &str,
     strictness: Strictness,
 ) -> Result<Function<'js>, Failure> {
+    if let Some(place) = outline::place_of_null(source) {
+        return Err(syntax("unexpected character U+0000", place));
+    }
     let declare = |text: String| declare(ctx, name, text, strictness);
     let expression = source.trim_end_matches(|last: char| last.is_whitespace() || last == ';');
     let first = match declare(format!("{EXPRESSION}{expression}\n)}}}}}}")) {
         Ok(script) => return Ok(script),
         Err(failure) => failure,
     };
-    let Some(function) = first_declared(source) else { return Err(within(first, source)) };
-    declare(format!("{DECLARATIONS}{source}\n;return {function}}}}}}}"))
-        .map_err(|failure| within(failure, source))
+    if matches!(first, Failure::MemoryExceeded) {
+        return Err(first);
+    }
+    let outline = Outline::of(source);
+    let Some(start) = outline.start else {
+        return Err(syntax("the script is empty, a function is expected", Place::default()));
+    };
+    let declarations = |function: &str| declare(format!("{DECLARATIONS}{source}\n;return {function}}}}}}}"));
+    let Some(function) = outline.first_name() else {
+        // An expression, or statements that declare no function.
+        return Err(match declarations("undefined") {
+            Ok(_) => syntax("the script declares no function", start),
+            Err(Failure::MemoryExceeded) => Failure::MemoryExceeded,
+            Err(_) => explained(first, source, &outline),
+        });
+    };
+    declarations(function).map_err(|failure| explained(failure, source, &outline))
 }
 
-/// Moves the place of a failure in the added text to the end of the script.
-fn within(mut failure: Failure, source: &str) -> Failure {
-    let lines = source.trim_end().lines();
-    let (count, last) = lines.fold((0, ""), |(count, _), line| (count + 1, line));
-    if let Failure::Syntax(fault) = &mut failure
-        && fault.line > count
-    {
-        fault.line = count.max(1);
-        fault.column = u32::try_from(last.chars().count() + 1).unwrap_or(u32::MAX);
+/// A failure of the parser in words of the script, which does not know the added text.
+fn explained(failure: Failure, source: &str, outline: &Outline<'_>) -> Failure {
+    let Failure::Syntax(fault) = failure else { return failure };
+    let (line, last) = source.trim_end().lines().fold((0, ""), |(count, _), line| (count + 1, line));
+    if fault.line > line {
+        let column = u32::try_from(last.chars().count() + 1).unwrap_or(u32::MAX);
+        return syntax("unexpected end of the script, or unbalanced brackets", Place { line, column });
     }
-    failure
+    let is_of_function = ["function", "async"].iter().any(|word| fault.message.contains(word));
+    match outline.unnamed_among_several(fault.line) {
+        Some(place) if is_of_function => {
+            syntax("function without a name; in a script of several functions each needs one", place)
+        }
+        Some(_) | None => Failure::Syntax(fault),
+    }
 }
 
 /// Calls what [`compile`] has returned, which evaluates the text of the script but not its function.
@@ -75,9 +97,29 @@ pub(super) fn function_of<'js>(
     realm: &Realm,
     ctx: &Ctx<'js>,
     script: &Function<'js>,
+    source: &str,
 ) -> Result<Function<'js>, Failure> {
     let value: Value = script.call(()).map_err(|error| outcome::failure(realm, ctx, error))?;
-    value.into_function().ok_or_else(|| syntax("the script is not a function", 1, 1))
+    let kind = kind(&value);
+    value.into_function().ok_or_else(|| {
+        let start = Outline::of(source).start.unwrap_or_default();
+        syntax(&format!("the script is {kind}, not a function"), start)
+    })
+}
+
+/// A value in words.
+fn kind(value: &Value<'_>) -> &'static str {
+    match value.type_name() {
+        "undefined" => "undefined",
+        "null" => "null",
+        "bool" => "a boolean",
+        "int" | "float" => "a number",
+        "big_int" => "a BigInt",
+        "string" => "a string",
+        "symbol" => "a symbol",
+        "array" => "an array",
+        _ => "an object",
+    }
 }
 
 /// Parses the text and takes the function that it throws.
@@ -91,13 +133,15 @@ fn declare<'js>(
     options.strict = strictness == Strictness::Strict;
     options.filename = Some(name.replace(['\0', '\n'], " "));
     match ctx.eval_with_options::<Value, _>(text, options) {
-        Ok(_) => Err(syntax("the script is not a function", 1, 1)),
+        Ok(_) => Err(syntax("the script is not a function", Place::default())),
         Err(rquickjs::Error::Exception) => {
             let thrown = ctx.catch();
             thrown.clone().into_function().ok_or_else(|| syntax_failure(&thrown))
         }
-        Err(rquickjs::Error::InvalidString(_)) => Err(syntax("unexpected character U+0000", 1, 1)),
-        Err(error) => Err(syntax(&error.to_string(), 1, 1)),
+        Err(rquickjs::Error::InvalidString(_)) => {
+            Err(syntax("unexpected character U+0000", Place::default()))
+        }
+        Err(error) => Err(syntax(&error.to_string(), Place::default())),
     }
 }
 
@@ -116,81 +160,9 @@ fn syntax_failure(error: &Value<'_>) -> Failure {
         _ => (1, 1),
     };
     let column = if line == 1 { column.saturating_sub(SHIFT).max(1) } else { column };
-    syntax(&message, line, column)
+    syntax(&message, Place { line, column })
 }
 
-fn syntax(message: &str, line: u32, column: u32) -> Failure {
+fn syntax(message: &str, Place { line, column }: Place) -> Failure {
     Failure::Syntax(SyntaxFault { message: message.to_owned(), line, column })
-}
-
-/// The name of the first function that is declared outside of all brackets.
-fn first_declared(source: &str) -> Option<&str> {
-    let mut depth = 0_usize;
-    let mut rest = source;
-    let mut after_function = false;
-    while let Some(first) = rest.chars().next() {
-        let length = match first {
-            '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
-            '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
-            '"' | '\'' | '`' => quoted(rest, first),
-            '(' | '[' | '{' => {
-                depth += 1;
-                after_function = false;
-                1
-            }
-            ')' | ']' | '}' => {
-                depth = depth.saturating_sub(1);
-                1
-            }
-            _ if is_word(first) => {
-                let length = rest.find(|character| !is_word(character)).unwrap_or(rest.len());
-                let word = &rest[..length];
-                if after_function {
-                    return Some(word);
-                }
-                after_function = depth == 0 && word == "function";
-                length
-            }
-            _ => first.len_utf8(),
-        };
-        rest = &rest[length..];
-    }
-    None
-}
-
-/// The length of a string literal at the start of `text`.
-fn quoted(text: &str, quote: char) -> usize {
-    let mut is_escaped = false;
-    for (at, character) in text.char_indices().skip(1) {
-        if character == quote && !is_escaped {
-            return at + character.len_utf8();
-        }
-        is_escaped = character == '\\' && !is_escaped;
-    }
-    text.len()
-}
-
-fn is_word(character: char) -> bool {
-    character.is_alphanumeric() || character == '_' || character == '$'
-}
-
-#[cfg(test)]
-mod tests {
-    use super::first_declared;
-
-    #[test]
-    fn the_first_declared_function_is_found() {
-        for (source, name) in [
-            ("function a() {} function b() {}", Some("a")),
-            ("// function x() {}\n/* function y() {} */ async function a() {}", Some("a")),
-            ("var text = 'function x() {}'; function $a_1() {}", Some("$a_1")),
-            ("var other = function () { function inner() {} }; function * a() {}", Some("a")),
-            ("function () {}", None),
-            ("(a) => { function inner() {} }", None),
-            ("'unterminated \\' function a", None),
-            ("", None),
-        ] {
-            assert_eq!(first_declared(source), name, "{source}");
-        }
-    }
 }

@@ -47,7 +47,11 @@ pub(super) fn evaluate(
             let arguments = arguments(&mut fields).map_err(malformed)?;
             let length = results.len();
             if let Some(script) = &sealed[index] {
-                match (Caller { realm, ctx: &ctx }).call(script, &arguments, &mut results) {
+                match (Caller { realm, ctx: &ctx, source: &function.source }).call(
+                    script,
+                    &arguments,
+                    &mut results,
+                ) {
                     Ok(()) if !realm.state.has_noticed.get() => continue,
                     Ok(()) | Err(Failure::Thrown(_) | Failure::Syntax(_)) => {
                         results.truncate(length);
@@ -133,7 +137,7 @@ impl Alone {
         realm.limit_memory(self.allowance.memory_bytes);
         realm.context.with(|ctx| {
             let script = compile::compile(&ctx, &function.name, &function.source)?;
-            Caller { realm: &realm, ctx: &ctx }.call(&script, arguments, results)
+            Caller { realm: &realm, ctx: &ctx, source: &function.source }.call(&script, arguments, results)
         })
     }
 }
@@ -144,7 +148,7 @@ pub(super) fn check(realm: &Realm, allowance: Allowance, source: &str) -> Result
     realm.limit_memory(allowance.memory_bytes);
     realm.context.with(|ctx| {
         let script = compile::compile(&ctx, "script", source)?;
-        compile::function_of(realm, &ctx, &script).map(|_| ())
+        compile::function_of(realm, &ctx, &script, source).map(|_| ())
     })
 }
 
@@ -152,6 +156,7 @@ pub(super) fn check(realm: &Realm, allowance: Allowance, source: &str) -> Result
 struct Caller<'a, 'js> {
     realm: &'a Realm,
     ctx: &'a Ctx<'js>,
+    source: &'a str,
 }
 
 impl<'js> Caller<'_, 'js> {
@@ -162,7 +167,7 @@ impl<'js> Caller<'_, 'js> {
         arguments: &[Scalar],
         results: &mut Vec<u8>,
     ) -> Result<(), Failure> {
-        let function = compile::function_of(self.realm, self.ctx, script)?;
+        let function = compile::function_of(self.realm, self.ctx, script, self.source)?;
         let mut values = Args::new(self.ctx.clone(), arguments.len());
         for scalar in arguments {
             let value = self.value(scalar).map_err(|error| self.failure(error))?;

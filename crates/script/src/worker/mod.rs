@@ -8,7 +8,7 @@
 //! | `pipe` | messages in and out |
 //! | `realm` | a JavaScript runtime with the prelude, ready for one call |
 //! | `natives` | the functions that the prelude gets from the worker |
-//! | `compile` | the text of a script to its function |
+//! | `compile`, `outline` | the text of a script to its function |
 //! | `procedure`, `functions` | the two kinds of calls |
 //! | `outcome` | how they end |
 //! | `state` | what native functions share: time, randomness, log, queued operations |
@@ -23,6 +23,7 @@ mod functions;
 mod isolation;
 mod natives;
 mod outcome;
+mod outline;
 mod pipe;
 mod procedure;
 mod realm;

@@ -89,13 +89,20 @@ fn describe<'js>(realm: &Realm, ctx: &Ctx<'js>, error: Value<'js>) -> rquickjs::
     })
 }
 
-/// The frames of the script itself, with the columns of its text.
+/// The frames of the script itself, with the columns of its text. The text outside of its functions has no name.
 fn script_frames(stack: &str) -> String {
-    let is_own = |line: &&str| {
-        !line.contains(PRELUDE_NAME) && !line.contains("(native)") && !line.contains(DECLARED_NAME)
-    };
-    let lines: Vec<String> = stack.lines().filter(is_own).map(corrected).collect();
+    let is_own = |line: &&str| !line.contains(PRELUDE_NAME) && !line.contains("(native)");
+    let lines: Vec<String> = stack.lines().filter(is_own).map(|line| unnamed(&corrected(line))).collect();
     lines.join("\n")
+}
+
+/// A frame without the name of the declared function.
+fn unnamed(line: &str) -> String {
+    let place = line
+        .trim_start()
+        .strip_prefix("at ")
+        .and_then(|frame| frame.strip_prefix(DECLARED_NAME)?.strip_prefix(" (")?.strip_suffix(')'));
+    place.map_or_else(|| line.to_owned(), |place| format!("    at {place}"))
 }
 
 /// A frame whose column is that of the script if it is on its first line.
@@ -171,6 +178,6 @@ mod tests {
              at $script (my proc:1:56)\n",
             SHIFT + 25
         );
-        assert_eq!(script_frames(&stack), "    at f (my proc:1:25)\n    at my proc:2:3");
+        assert_eq!(script_frames(&stack), "    at f (my proc:1:25)\n    at my proc:2:3\n    at my proc:1:1");
     }
 }

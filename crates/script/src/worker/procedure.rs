@@ -74,7 +74,7 @@ impl Running<'_> {
             let accept =
                 || -> rquickjs::Result<()> { entry.accept.clone().restore(ctx)?.call((input(ctx, call)?,)) };
             accept().map_err(|error| self.failure(ctx, error))?;
-            let function = compile::function_of(self.realm, ctx, &script)?;
+            let function = compile::function_of(self.realm, ctx, &script, &call.source)?;
             let begin = || -> rquickjs::Result<Value> { entry.begin.clone().restore(ctx)?.call((function,)) };
             let returned = begin().map_err(|error| self.failure(ctx, error))?;
             Ok(returned.into_promise().map(|promise| Persistent::save(ctx, promise)))

@@ -1,6 +1,6 @@
 //! Scripts that fail, and checks of their text.
 
-use crate::fixture::{CALLER, Documents, call, execute, thrown, workers};
+use crate::fixture::{CALLER, Documents, call, check, execute, thrown, workers};
 use script::{CallFault, ResultFault, ScriptFault, SyntaxFault};
 use serde_json::json;
 
@@ -28,6 +28,43 @@ async fn syntax_errors_have_a_place() {
     for source in ["5", "'function () {}'", "{}", "function () {}, 5", "function () { \0 }"] {
         let _ = syntax(source).await;
     }
+}
+
+#[tokio::test]
+async fn a_text_that_is_no_function_is_refused_in_words() {
+    let several = "function without a name; in a script of several functions each needs one";
+    let end = "unexpected end of the script, or unbalanced brackets";
+    for (source, message, line, column) in [
+        ("", "the script is empty, a function is expected", 1, 1),
+        ("\n \t\n;", "the script is empty, a function is expected", 1, 1),
+        ("// nothing\n/* here */", "the script is empty, a function is expected", 1, 1),
+        ("5", "the script is a number, not a function", 1, 1),
+        ("// text\n\n  'a';", "the script is a string, not a function", 3, 3),
+        ("/* ä */ ({ a: 1 })", "the script is an object, not a function", 1, 9),
+        ("[]", "the script is an array, not a function", 1, 1),
+        ("(function () {})();", "the script is undefined, not a function", 1, 1),
+        ("function () {}, null", "the script is null, not a function", 1, 1),
+        ("function f() {} var f = true;", "the script is a boolean, not a function", 1, 1),
+        ("var a = 1;", "the script declares no function", 1, 1),
+        ("\nlet f = () => {};", "the script declares no function", 2, 1),
+        ("return function () {}", "the script declares no function", 1, 1),
+        ("function () {}\n\n  function () {}", several, 3, 3),
+        ("function () {}\nfunction b() {}", several, 1, 1),
+        ("function a() {}\nfunction () {}", several, 2, 1),
+        ("function () {\n  if (", end, 2, 7),
+        ("function () {}\n)", end, 2, 2),
+        ("function () {\n  'ä\0' }", "unexpected character U+0000", 2, 5),
+    ] {
+        let message = message.to_owned();
+        assert_eq!(syntax(source).await, SyntaxFault { message, line, column }, "{source}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_outside_of_functions_has_its_line() {
+    let error = thrown("// written for another place\nmodule.exports = function () {}").await;
+    assert_eq!(error.text, "ReferenceError: module is not defined");
+    assert!(error.stack.starts_with("    at proc:2:"), "{}", error.stack);
 }
 
 #[tokio::test]
@@ -82,6 +119,53 @@ async fn thrown_errors_have_text_number_and_stack() {
         let error = thrown(source).await;
         assert_eq!(error.text, text, "{source}");
     }
+}
+
+/// Where the error of the server is thrown, not where the server has made it.
+#[tokio::test]
+async fn errors_of_refused_operations_have_the_stack_of_their_throw() {
+    let link = "__.getAltLink() + '/docs/none'";
+    let plain = format!(
+        "function () {{\n  __.readDocument({link}, function (err) {{\n    if (err) throw err;\n  }});\n}}"
+    );
+    let nested = format!(
+        "function f() {{\n  __.readDocument({link}, function read(err) {{\n    check(err);\n  }});\n  \
+         function check(err) {{\n    if (err) throw err;\n  }}\n}}"
+    );
+    let awaited = format!(
+        "async function f() {{\n  await new Promise((done, fail) => {{\n    \
+         __.readDocument({link}, (err) => err ? fail(err) : done());\n  }});\n}}"
+    );
+    let aborted = format!(
+        "function () {{ __.readDocument({link}, function (err) {{\n  getContext().abort(err); }}); }}"
+    );
+    for (source, frames) in [
+        (&plain, &["at <anonymous> (proc:3:"][..]),
+        (&nested, &["at check (proc:6:", "at read (proc:3:"]),
+        (&awaited, &["at f (proc:2:"]),
+        (&aborted, &["at <anonymous> (proc:2:"]),
+    ] {
+        // The first calls have runtimes of their own, later ones may share one.
+        let workers = workers();
+        for _ in 0..4 {
+            let result = workers.run(CALLER, &call(source, &json!([])), &mut Documents::default()).await;
+            let Err(CallFault::Script(ScriptFault::Thrown(error))) = result else { panic!("{result:?}") };
+            assert_eq!((error.number, error.text.as_str()), (Some(404), "Error: Resource Not Found."));
+            let stack: Vec<&str> = error.stack.lines().map(str::trim).collect();
+            assert_eq!(stack.len(), frames.len(), "{source}: {stack:?}");
+            assert!(stack.iter().zip(frames).all(|(line, frame)| line.starts_with(frame)), "{stack:?}");
+        }
+    }
+    // The hook of scripts for stack traces is theirs again.
+    let hooked = format!(
+        "function () {{
+            var native = Object.getPrototypeOf(TypeError), hook = function () {{ return 'hooked'; }};
+            native.prepareStackTrace = hook;
+            __.readDocument({link}, function (err) {{
+                __.response.setBody([native.prepareStackTrace === hook, err.number, err.body, typeof err.stack]);
+            }}); }}"
+    );
+    check(&hooked, json!([]), json!([true, 404, "Resource Not Found.", "undefined"])).await;
 }
 
 #[tokio::test]

@@ -117,6 +117,25 @@ async fn errors_name_the_function_and_the_line() {
     assert!(fault.message.starts_with("broken: "), "{}", fault.message);
 }
 
+/// Also in a batch with so many rows that they share a runtime.
+#[tokio::test]
+async fn errors_of_nested_functions_have_a_stack() {
+    let nested = "function outer(n) {\n  return [n].map(function (n) {\n    return inner(n);\n  });\n  \
+        function inner(n) {\n    if (n === 17) throw new Error(409, 'no ' + n);\n    return n;\n  }\n}";
+    for numbers in [17..18, 0..40] {
+        let mut calls = batch(&[("nested.js", nested)]);
+        numbers.for_each(|n| push(&mut calls, 0, &[Some(Value::Int64(n))]));
+        let Err(ScriptFault::Thrown(error)) = workers().evaluate(&calls, Turn::Own(CALLER)).await else {
+            panic!()
+        };
+        assert_eq!((error.number, error.text.as_str()), (Some(409), "Error: no 17"));
+        let frames: Vec<&str> = error.stack.lines().map(str::trim).collect();
+        let expected = ["at inner (nested.js:6:", "at <anonymous> (nested.js:3:", "at outer (nested.js:2:"];
+        assert_eq!(frames.len(), expected.len(), "{frames:?}");
+        assert!(frames.iter().zip(expected).all(|(line, frame)| line.starts_with(frame)), "{frames:?}");
+    }
+}
+
 #[tokio::test]
 async fn results_have_limits() {
     let deep = "function (n) { var v = []; for (var i = 1; i < n; i++) v = [v]; return v; }";

@@ -77,6 +77,60 @@ async fn a_fault_names_function_and_line() {
     );
 }
 
+/// Also where many rows share a runtime.
+#[tokio::test]
+async fn a_fault_of_a_nested_function_has_its_stack() {
+    let client = client().await;
+    let item = json!({ "id": "a", "pk": "k", "numbers": (0..60).collect::<Vec<_>>() });
+    assert_eq!(client.send(Call::post(DOCS).key(&json!(["k"])).json(&item)).await.code(), (201, 0));
+    let nested = "function outer(n) {\n    return inner(n);\n    function inner(n) {\n        \
+        if (n === 41) throw new Error(409, 'no ' + n);\n        return n;\n    }\n}";
+    define(&client, "nested", nested).await;
+    define(&client, "texts", "function (n) {\n    if (n === 41) throw 'text ' + n;\n    return n;\n}").await;
+    let text = |name: &str, filter: &str| {
+        format!("SELECT VALUE udf.{name}(n) FROM c JOIN n IN c.numbers WHERE {filter}")
+    };
+    for filter in ["true", "n = 41"] {
+        let refused = query(&client, &text("nested", filter)).await;
+        assert_eq!(refused.code(), (400, 0));
+        let message = refused.message();
+        for part in
+            ["function 'udf.nested'", "Error: no 41", "at inner (nested.js:4:", "at outer (nested.js:2:"]
+        {
+            assert!(message.contains(part), "{part}: {message}");
+        }
+        let refused = query(&client, &text("texts", filter)).await;
+        assert_eq!(refused.code(), (400, 0));
+        assert!(refused.message().contains("function 'udf.texts'. Exception = text 41"), "{refused:?}");
+    }
+    // A procedure gets the fault of a function as that of its query.
+    let source = "function () {
+        __.queryDocuments(__.getSelfLink(), 'SELECT VALUE udf.nested(41) FROM c', function (err) {
+            if (err) throw err;
+        }); }";
+    let refused = execute(&client, source, &json!([])).await;
+    assert_eq!(refused.code(), (400, 400));
+    for part in ["udf.nested", "no 41", "at inner (nested.js:4:", "p.js:3:"] {
+        assert!(refused.message().contains(part), "{part}: {refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn results_of_functions_are_limited() {
+    let client = client().await;
+    client.put_item("a", "k").await;
+    define(&client, "cyclic", "function () {\n    var a = {};\n    a.a = a;\n    return a;\n}").await;
+    define(&client, "deep", "function () { var v = []; for (var i = 0; i < 200; i++) v = [v]; return v; }")
+        .await;
+    define(&client, "large", "function () { return ['x'.repeat(5 << 20)]; }").await;
+    for (name, reason) in [("cyclic", "circular"), ("deep", "levels"), ("large", "bytes")] {
+        let refused = query(&client, &format!("SELECT VALUE udf.{name}() FROM c")).await;
+        assert_eq!(refused.code(), (400, 0), "{name}");
+        let message = refused.message();
+        assert!(message.contains(&format!("udf.{name}")) && message.contains(reason), "{message}");
+    }
+}
+
 #[tokio::test]
 async fn a_changed_function_takes_effect_at_once() {
     let client = with_incomes().await;

@@ -2,6 +2,7 @@
 
 mod functions;
 mod procedures;
+mod refusals;
 mod repetition;
 mod triggers;
 
@@ -41,13 +42,15 @@ fn kill_workers(memory_bytes: u64) {
 }
 
 async fn client_of(limits: Limits) -> Client {
-    let path = env!("CARGO_BIN_EXE_nosql-test-worker").into();
-    let program = WorkerProgram { path, arguments: Vec::new() };
-    let scripts = ScriptOptions { program, limits };
-    let client = Client::with_scripts(NosqlOptions::default(), Some(scripts)).await;
+    let client = Client::with_scripts(NosqlOptions::default(), Some(options(limits))).await;
     client.create("/dbs", json!({ "id": "d" })).await;
     client.create("/dbs/d/colls", container("c")).await;
     client
+}
+
+fn options(limits: Limits) -> ScriptOptions {
+    let path = env!("CARGO_BIN_EXE_nosql-test-worker").into();
+    ScriptOptions { program: WorkerProgram { path, arguments: Vec::new() }, limits }
 }
 
 /// Stores a procedure and executes it on the partition key `k`.
