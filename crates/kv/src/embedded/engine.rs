@@ -16,7 +16,6 @@ use fjall::{
 
 use super::folder::Folder;
 use super::frames::{BATCH_OVERHEAD_BYTES, ITEM_OVERHEAD_BYTES, UNSYNCED_KEY};
-use super::rotation::Rotation;
 use super::synced::SyncRecorder;
 use super::{EmbeddedOptions, OPEN_TABLES_MIN, inspect, journal, quiet};
 use crate::backend::StoreMemory;
@@ -35,9 +34,8 @@ pub(super) const JOURNAL_BYTES_MAX: u64 = 4 * JOURNAL_FLUSH_BYTES;
 /// Bytes that the largest ordinary merge of tables writes before it frees its inputs.
 const MERGE_BYTES_MAX: u64 = 256 << 20;
 
-/// The engine's own limit of the journals that wait for a flush. Above it the engine seals the memtables of all spaces at
-/// once. A full journal is never above it, because its spaces are flushed one after the other.
-const ENGINE_JOURNAL_BYTES: u64 = JOURNAL_BYTES_MAX;
+/// The engine's own limit of all journals; it accepts no smaller one.
+const ENGINE_JOURNAL_BYTES: u64 = 64 << 20;
 
 /// Size at which the engine flushes a memtable by itself. Full journals cause earlier flushes, unless rows are so small
 /// that the memtable takes twice the space of the journal.
@@ -89,8 +87,8 @@ pub(super) struct StorageEngine {
     /// Bytes written to the memtables since they were last sealed.
     pub(super) written_bytes: AtomicU64,
     pub(super) memtable_bytes_max: u64,
-    /// Bytes of the memtables when the last flush began.
-    pub(super) flushing_bytes: AtomicU64,
+    /// Bytes of the memtables that were last sealed.
+    pub(super) sealed_bytes: AtomicU64,
     /// Bytes written to the journal since the last sync.
     unsynced_bytes: AtomicU64,
     recorder: Mutex<SyncRecorder>,
@@ -102,8 +100,7 @@ pub(super) struct StorageEngine {
     pub(super) journal_awaited: AtomicU64,
     pub(super) workers: Workers,
     pub(super) folder: Arc<Folder>,
-    pub(super) rotation: Rotation,
-    /// Declared after all handles of keyspaces, so that it is dropped last.
+    /// Declared after the keyspaces, so that it is dropped last.
     pub(super) database: Database,
 }
 
@@ -181,8 +178,7 @@ impl StorageEngine {
             journal_bytes: AtomicU64::new(journal::live_bytes(&path)?),
             written_bytes: AtomicU64::new(journal::live_bytes(&path)?),
             memtable_bytes_max: options.memtable_bytes,
-            flushing_bytes: AtomicU64::new(0),
-            rotation: Rotation::default(),
+            sealed_bytes: AtomicU64::new(0),
             unsynced_bytes: AtomicU64::new(0),
             recorder: Mutex::new(recorder),
             journal_count: AtomicUsize::new(0),
@@ -351,21 +347,14 @@ impl StorageEngine {
         self.keyspaces().map(|keyspace| pinned(keyspace) as u64).sum()
     }
 
-    /// Bytes of all memtables, including those waiting for a flush. While a flush is running, those that it has already
-    /// written count too.
+    /// Bytes of all memtables, including those waiting for a flush.
     pub(super) fn bytes_in_memtables(&self) -> u64 {
-        let flushing_bytes = self.flushing_bytes.load(Ordering::Relaxed);
-        if self.rotation.is_running() {
-            flushing_bytes + self.written_bytes.load(Ordering::Relaxed)
-        } else if self.is_flushing() {
-            flushing_bytes + self.memtable_bytes()
-        } else {
-            self.memtable_bytes()
-        }
+        let sealed = if self.is_flushing() { self.sealed_bytes.load(Ordering::Relaxed) } else { 0 };
+        self.memtable_bytes() + sealed
     }
 
     pub(super) fn is_flushing(&self) -> bool {
-        self.rotation.is_running() || self.keyspaces().any(|keyspace| keyspace.sealed_memtable_count() > 0)
+        self.keyspaces().any(|keyspace| keyspace.sealed_memtable_count() > 0)
     }
 
     /// Bytes of the active memtables. The engine's own count is not used: it keeps counting memtables that an ingest

@@ -16,12 +16,12 @@ use crate::fault::Cause;
 /// this code detects that.
 pub(super) const SEALED_MEMTABLES_MAX: usize = 3;
 const FIRST_LEVEL_TABLES_MAX: usize = 24;
-pub(super) const STALL_CHECK_INTERVAL: Duration = Duration::from_millis(2);
+const STALL_CHECK_INTERVAL: Duration = Duration::from_millis(2);
 
 impl StorageEngine {
-    /// Starts to flush all memtables if the journal is full. The engine would only flush a memtable that is full by
-    /// itself: a space with few writes would keep every journal since its first write, and many spaces with few writes
-    /// each would let one journal grow without bound.
+    /// Seals all memtables if the journal is full. The engine would only flush a memtable that is full by itself: a
+    /// space with few writes would keep every journal since its first write, and many spaces with few writes each would
+    /// let one journal grow without bound.
     pub(super) fn rotate_full_journal(&self) -> Result<(), Cause> {
         if self.journal_bytes.load(Ordering::Relaxed) < JOURNAL_FLUSH_BYTES {
             return Ok(());
@@ -31,12 +31,11 @@ impl StorageEngine {
         let number = self.folder.format().journal.map_or(0, |journal| journal.number);
         self.journal_awaited.store(number + 1, Ordering::Relaxed);
         self.journal_is_due.store(true, Ordering::Relaxed);
-        self.journal_bytes.store(0, Ordering::Relaxed);
-        self.begin_flush()
+        self.rotate_memtables()
     }
 
-    /// Starts to flush all memtables when they use three quarters of their memory, and waits when they use all of it.
-    /// The journal is not rotated: the engine rotates only a full one.
+    /// Seals all memtables when they use three quarters of their memory, and waits when they use all of it. The journal
+    /// is not rotated: the engine rotates only a full one.
     ///
     /// A flush at three quarters writes half as much again as one at a half. It drops more overwritten versions, and
     /// fewer tables have to be merged. The last quarter is for commits during a flush, which is several times faster
@@ -45,8 +44,8 @@ impl StorageEngine {
         let written_bytes = self.written_bytes.load(Ordering::Relaxed);
         let is_full = written_bytes >= self.memtable_bytes_max / 4 * 3;
         // Includes a flush that has ended since the last check.
-        let flushing_bytes = self.flushing_bytes.load(Ordering::Relaxed);
-        if !is_full && written_bytes + flushing_bytes < self.memtable_bytes_max {
+        let sealed_bytes = self.sealed_bytes.load(Ordering::Relaxed);
+        if !is_full && written_bytes + sealed_bytes < self.memtable_bytes_max {
             return Ok(());
         }
         if self.is_flushing() {
@@ -55,30 +54,22 @@ impl StorageEngine {
             }
             self.wait_for_flush()?;
         }
-        self.flushing_bytes.store(0, Ordering::Relaxed);
-        if is_full { self.begin_flush() } else { Ok(()) }
+        self.sealed_bytes.store(0, Ordering::Relaxed);
+        if is_full { self.seal_memtables() } else { Ok(()) }
     }
 
-    /// Starts to flush all memtables, one space after the other; no flush is running.
-    fn begin_flush(&self) -> Result<(), Cause> {
-        self.note_flush();
-        self.rotation.begin(self.keyspaces().cloned().collect())
-    }
-
-    /// Seals all memtables at once. Commits would wait for it: for a store that is being closed.
     pub(super) fn rotate_memtables(&self) -> Result<(), Cause> {
         self.journal_bytes.store(0, Ordering::Relaxed);
-        self.note_flush();
+        self.seal_memtables()
+    }
+
+    fn seal_memtables(&self) -> Result<(), Cause> {
+        self.sealed_bytes.store(self.memtable_bytes(), Ordering::Relaxed);
+        self.written_bytes.store(0, Ordering::Relaxed);
         for keyspace in self.keyspaces() {
             keyspace.rotate_memtable().map_err(Cause::new)?;
         }
         Ok(())
-    }
-
-    /// From now on the rows in the memtables count as being flushed.
-    fn note_flush(&self) {
-        self.flushing_bytes.store(self.memtable_bytes(), Ordering::Relaxed);
-        self.written_bytes.store(0, Ordering::Relaxed);
     }
 
     /// Waits until no memtable is waiting for a flush.
@@ -91,7 +82,7 @@ impl StorageEngine {
             }
             std::thread::sleep(STALL_CHECK_INTERVAL);
         }
-        self.rotation.check()
+        Ok(())
     }
 
     /// Waits until the engine's workers have caught up. Fails if they make no progress for too long; the committer then

@@ -21,7 +21,6 @@ mod journal;
 mod memtables;
 mod quiet;
 mod repair;
-mod rotation;
 mod synced;
 mod table;
 
