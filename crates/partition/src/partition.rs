@@ -550,7 +550,7 @@ impl PhysicalPartition {
     async fn count(&self, tally: &Weak<Tally>) -> Result<(), Fault> {
         loop {
             let step = self.environment.index.steps().slow_step().await;
-            let has_more = tally::count_some(tally, &self.environment.store, self.spec.id).await?;
+            let has_more = tally::count_some(tally, &self.view().await?).await?;
             if !has_more {
                 return Ok(());
             }

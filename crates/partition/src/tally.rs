@@ -5,13 +5,13 @@
 //! LSN. When the reader has counted more keys, the kept changes of those keys that its view did not show yet are added.
 //! So the counts always include every change that the writer has evaluated.
 
-use crate::head::Head;
-use crate::keyspace::{self, PartitionId, RECORDS};
+use crate::keyspace::{self, RECORDS};
 use crate::partition::PartitionCounts;
 use crate::staging::{CountsChange, KeyChange};
 use crate::storage::read_fault;
+use crate::view::PartitionView;
 use bytes::Bytes;
-use kv::{Direction, KeyRange, ScanLimit, Store};
+use kv::{KeyRange, ScanLimit};
 use model::{Fault, LimitFault, Lsn, StorageFault};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -80,8 +80,14 @@ impl Tally {
         }
     }
 
-    /// Counts some more keys. Returns whether there are more.
-    async fn count_some(&self, store: &Store, partition: PartitionId) -> Result<bool, Fault> {
+    /// Whether changes are missing, so that it has to be replaced.
+    pub(crate) fn is_incomplete(&self) -> bool {
+        self.state().is_incomplete
+    }
+
+    /// Counts some more keys in a view of the partition: such a view has exactly the changes up to its LSN. Returns
+    /// whether there are more.
+    async fn count_some(&self, view: &PartitionView) -> Result<bool, Fault> {
         let counted = {
             let state = self.state();
             if state.is_incomplete {
@@ -92,10 +98,8 @@ impl Tally {
         if counted == self.keys {
             return Ok(false);
         }
-        let view = store.view().await.map_err(read_fault)?;
-        let lsn = Head::load(&view, partition).await?.lsn;
         let rest = KeyRange { start: counted.end.clone().unwrap_or_default(), end: self.keys.end.clone() };
-        let chunk = view.scan(RECORDS, rest.clone(), Direction::Forward, TALLY_STEP).await;
+        let chunk = view.view.scan(RECORDS, rest.clone(), TALLY_STEP).await;
         let chunk = chunk.map_err(read_fault)?;
         let mut found = CountsChange::default();
         for (key, row) in &chunk.rows {
@@ -106,7 +110,7 @@ impl Tally {
             Some((last, _)) if chunk.more => Some(keyspace::after(&rest, last).start),
             Some(_) | None => self.keys.end.clone(),
         };
-        self.state().advance(&counted, end, found, lsn);
+        self.state().advance(&counted, end, found, view.lsn);
         Ok(chunk.more)
     }
 
@@ -136,12 +140,8 @@ impl TallyState {
 
 /// Counts some more keys of a tally. Returns whether there are more. Fails if the writer has discarded the tally, because
 /// the outcome of a batch was not as it had noted.
-pub(crate) async fn count_some(
-    tally: &Weak<Tally>,
-    store: &Store,
-    partition: PartitionId,
-) -> Result<bool, Fault> {
-    tally.upgrade().ok_or_else(abandoned)?.count_some(store, partition).await
+pub(crate) async fn count_some(tally: &Weak<Tally>, view: &PartitionView) -> Result<bool, Fault> {
+    tally.upgrade().ok_or_else(abandoned)?.count_some(view).await
 }
 
 fn abandoned() -> Fault {
@@ -154,9 +154,15 @@ pub(crate) struct WeighedKey {
     /// The bytes above which writes that add to it are refused.
     pub(crate) limit: u64,
     pub(crate) tally: Arc<Tally>,
+    /// Whether housekeeping has deleted documents that the tally still counts.
+    pub(crate) is_outdated: bool,
 }
 
 impl WeighedKey {
+    pub(crate) fn new(limit: u64, keys: KeyRange) -> WeighedKey {
+        WeighedKey { limit, tally: Arc::new(Tally::new(keys)), is_outdated: false }
+    }
+
     /// Refuses a change that adds bytes above the limit. A logical partition that is not counted to its end is not
     /// limited yet.
     pub(crate) fn check(&self, changes: &[KeyChange]) -> Result<(), LimitFault> {

@@ -7,8 +7,8 @@ use engine::{
     Account, Container, EngineOptions, FeedRequest, PartitionState, Scope, SplitAt, StoredContainer, verify,
 };
 use model::{
-    Fault, LimitFault, Lsn, MissingFault, PartitionOrdinal, RequestFault, SessionToken, Throughput,
-    ThroughputChange,
+    DefaultTtl, Fault, LimitFault, Lsn, MissingFault, PartitionOrdinal, RequestFault, SessionToken,
+    Throughput, ThroughputChange,
 };
 use partition::index::IndexOptions;
 use plan::{Condition, Mutation, Target};
@@ -407,4 +407,33 @@ async fn a_full_logical_partition_can_be_read_and_emptied() {
     harness.write(&container, delete).await.unwrap();
     harness.create(&container, &json(100, "a", &text)).await.unwrap();
     assert_eq!(verified(&harness).await, count + 1);
+}
+
+/// Documents that had expired were counted for ever: their partition key refused writes although it was empty.
+#[tokio::test(start_paused = true)]
+async fn a_full_logical_partition_accepts_writes_after_its_documents_have_expired() {
+    let options = EngineOptions { logical_partition_bytes_max: 4_000, ..options() };
+    let harness = harness(options).await;
+    let container = harness.container(|draft| draft.default_ttl = DefaultTtl::OnDemand, 1_000).await;
+    let text = "x".repeat(100);
+    let json = |id: usize| format!(r#"{{"id":"{id}","pk":"a","t":"{text}","ttl":100000}}"#);
+    let mut is_refused = false;
+    for id in 0..60 {
+        if harness.create(&container, &json(id)).await.is_err() {
+            is_refused = true;
+            break;
+        }
+        tokio::time::sleep(Duration::from_secs(11)).await;
+    }
+    assert!(is_refused);
+    harness.ambient.advance_seconds(200_000);
+    let mut created = harness.create(&container, &json(100)).await;
+    for _ in 0..SECONDS_MAX {
+        if created.is_ok() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        created = harness.create(&container, &json(100)).await;
+    }
+    created.unwrap();
 }

@@ -119,7 +119,7 @@ impl Writer {
         let Execution { transaction, basis, .. } = execution;
         // Loaded for each transaction: after a replaced definition was acknowledged, the old one must not be used.
         let shape = Arc::clone(&self.shape.load());
-        let weighed = self.weighed_place(transaction);
+        let mut weighed = self.weighed_place(transaction);
         let identities = basis.as_ref().map(|basis| &basis.identities[..]);
         let steps = if identities.is_some() { 0 } else { transaction.operations.len() };
         let taken = self.numbering.take(steps);
@@ -137,6 +137,9 @@ impl Writer {
             ambient: &*self.ambient,
         };
         let evaluated = evaluate(context, &self.state, transaction, identities).await;
+        if let (Some(place), Ok((accepted, _))) = (weighed, &evaluated) {
+            weighed = self.forget_outdated(place, &accepted.counted[1]);
+        }
         let evaluated = evaluated.and_then(|(accepted, outcomes)| {
             match weighed.map(|place| self.weighed[place].check(&accepted.counted[1])) {
                 Some(Err(fault)) => Err(StepFault { index: 0, fault: fault.into(), work: Work::Lookup }),
@@ -162,6 +165,7 @@ impl Writer {
         if let Some(place) = weighed {
             self.weighed[place].tally.note(self.state.head.lsn, of_key);
         }
+        self.note_entered(&accepted.entered_prefixes);
         self.state.submitted(gathered.number, &accepted.rows);
         gathered.bytes += accepted.bytes;
         gathered.rows.extend(accepted.rows);

@@ -5,8 +5,10 @@ use crate::checkpoint::RescheduleCheckpoint;
 use crate::index::{IndexWriter, Manifest, RunSource};
 use crate::keyspace::{self, META};
 use crate::split::{PreparedSplit, SealedPartition, SplitOutcome};
+use crate::staging::KeyChange;
 use crate::storage::read_fault;
 use crate::tally::{Tally, WeighedKey};
+use bytes::Bytes;
 use kv::{KeyRange, ScanLimit};
 use model::{EffectiveKey, EffectiveRange, Fault, PartitionOrdinal, StorageFault};
 use plan::Transaction;
@@ -34,7 +36,7 @@ impl Writer {
         let second = EffectiveRange { min: cut.clone(), max: self.spec.range.max.clone() };
         let keys = keyspace::effective_range(self.id.container, &second);
         let tally = match &self.tally {
-            Some(tally) if tally.keys == keys => tally,
+            Some(tally) if tally.keys == keys && !tally.is_incomplete() => tally,
             _ => self.tally.insert(Arc::new(Tally::new(keys))),
         };
         Ok(Arc::downgrade(tally))
@@ -43,6 +45,7 @@ impl Writer {
     /// Notes changes of a logical partition from now on. Nothing is in flight.
     pub(super) async fn weigh(&mut self, keys: KeyRange, limit: u64) -> Result<Weak<Tally>, Fault> {
         self.ensure_view().await?;
+        self.weighed.retain(|weighed| !weighed.tally.is_incomplete());
         let place = match self.weighed.iter().position(|weighed| weighed.tally.keys == keys) {
             Some(place) => place,
             None => {
@@ -50,7 +53,7 @@ impl Writer {
                     // The largest ones are named again by the next search.
                     self.weighed.clear();
                 }
-                self.weighed.push(WeighedKey { limit, tally: Arc::new(Tally::new(keys)) });
+                self.weighed.push(WeighedKey::new(limit, keys));
                 self.weighed.len() - 1
             }
         };
@@ -65,6 +68,24 @@ impl Writer {
         }
         let prefix = keyspace::logical_prefix(self.id.container, &transaction.key);
         self.weighed.iter().position(|weighed| weighed.tally.keys.start == prefix)
+    }
+
+    /// Forgets a count that would refuse a change although housekeeping has deleted documents since: the next search for
+    /// large logical partitions begins it again.
+    pub(super) fn forget_outdated(&mut self, place: usize, changes: &[KeyChange]) -> Option<usize> {
+        let weighed = &self.weighed[place];
+        if !weighed.is_outdated || weighed.check(changes).is_ok() {
+            return Some(place);
+        }
+        self.weighed.remove(place);
+        None
+    }
+
+    /// Housekeeping has changed logical partitions in a transaction of another one.
+    pub(super) fn note_entered(&mut self, prefixes: &[Bytes]) {
+        for weighed in &mut self.weighed {
+            weighed.is_outdated |= prefixes.contains(&weighed.tally.keys.start);
+        }
     }
 
     /// Waits for the end of the split, if the partition can be sealed.
