@@ -32,7 +32,7 @@ const SWITCH: &str = "BOOL";
 pub(crate) const DEFINITIONS: &[Definition] = &[
     define("data", "DIR", "perihelion-data", "Folder of the embedded store"),
     define("memory", SWITCH, "false", "Keep everything in memory; nothing is written to disk"),
-    define("nosql", "ADDR", "127.0.0.1:8081", "Address of the NoSQL API, or `off`; port 0 picks a free one"),
+    define("nosql", "ADDR", "127.0.0.1:8081", "Address of the NoSQL API; port 0 picks a free one"),
     define("table", "ADDR", "127.0.0.1:8902", "Address of the Table API, or `off`; port 0 picks a free one"),
     define("table-account", "NAME", "localhost", "Account name of the Table API"),
     define("mongo", "ADDR", "127.0.0.1:10255", "Address of the MongoDB API, or `off` (not implemented yet)"),

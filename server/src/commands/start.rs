@@ -179,7 +179,10 @@ async fn watch_identity(file: Option<IdentityFile>, engine: &Engine) {
 /// The address to listen on, if the mode permits it.
 fn nosql_address(mode: Mode, settings: &Settings) -> Result<SocketAddr, Failure> {
     let Endpoint::At(address) = settings.nosql else {
-        return Err(Failure::Configuration("all APIs are off: nothing to serve".to_owned()));
+        return Err(Failure::Configuration(
+            "setting \"nosql\" is off, but its port has health, metrics and the control API: give an address"
+                .to_owned(),
+        ));
     };
     match mode {
         Mode::Dev if !address.ip().is_loopback() => Err(Failure::Configuration(format!(

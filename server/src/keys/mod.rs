@@ -14,8 +14,8 @@ use std::time::Duration;
 
 /// Poll interval of the file.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Polls between two writes of the times of use.
-const POLLS_PER_RECORD: u32 = 30;
+/// How far the written time of use of a key may be behind. A first use is written at once.
+const USE_LAG_SECONDS: u64 = 30;
 
 /// Sources of the account keys.
 #[derive(Clone, Debug)]
@@ -61,12 +61,12 @@ impl KeySource {
             seen,
             recorded: Vec::new(),
         };
-        for look in 1_u32.. {
+        loop {
             tokio::time::sleep(POLL_INTERVAL).await;
             // File access blocks, so it runs on a blocking thread.
             let looked = tokio::task::spawn_blocking(move || {
                 reloader.reload();
-                if look.is_multiple_of(POLLS_PER_RECORD) {
+                if is_behind(&reloader.recorded, &reloader.engine.access().key_uses()) {
                     reloader.record_uses();
                 }
                 reloader
@@ -163,10 +163,38 @@ fn well_known() -> StoredKey {
     StoredKey { name: KeyName::Primary, text: Secret::new(EMULATOR_KEY.to_owned()), created_seconds: 0 }
 }
 
+/// Whether the recorded times of use lack the first use of a key, or are too far behind.
+fn is_behind(recorded: &[KeyUse], uses: &[KeyUse]) -> bool {
+    uses.iter().any(|used| {
+        let same = |other: &&KeyUse| other.fingerprint == used.fingerprint;
+        let known = recorded.iter().find(same).and_then(|recorded| recorded.last_used_seconds);
+        match (known, used.last_used_seconds) {
+            (None, last) => last.is_some(),
+            (Some(known), last) => last.is_some_and(|last| last >= known + USE_LAG_SECONDS),
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ambient::SystemAmbient;
+
+    /// A key in use was listed as never used for half a minute.
+    #[test]
+    fn a_first_use_is_recorded_at_once_and_later_ones_with_a_delay() {
+        let used = |fingerprint: u8, last_used_seconds| KeyUse {
+            name: KeyName::Primary,
+            fingerprint: [fingerprint, 0, 0, 0],
+            last_used_seconds,
+        };
+        assert!(!is_behind(&[], &[used(1, None)]));
+        assert!(is_behind(&[], &[used(1, Some(100))]));
+        assert!(is_behind(&[used(2, Some(100))], &[used(1, Some(100))]));
+        assert!(is_behind(&[used(1, None)], &[used(1, Some(100))]));
+        assert!(!is_behind(&[used(1, Some(100))], &[used(1, Some(129))]));
+        assert!(is_behind(&[used(1, Some(100))], &[used(1, Some(130))]));
+    }
 
     fn source(file: &KeyFile, well_known: bool, exposed: bool) -> KeySource {
         KeySource { file: Some(file.clone()), well_known, exposed }
