@@ -352,17 +352,15 @@ async fn container_rows(harness: &Harness) -> usize {
 #[tokio::test(start_paused = true)]
 async fn expiry_continues_through_splits() {
     let harness = harness(options()).await;
-    let container = harness.container(|draft| draft.default_ttl = model::DefaultTtl::OnDemand, 1_000).await;
+    let container = harness.container(|draft| draft.default_ttl = DefaultTtl::OnDemand, 1_000).await;
     for number in 0..80 {
         let ttl = if number % 2 == 0 { r#","ttl":30"# } else { "" };
         let json = format!(r#"{{"id":"{number}","pk":"{}"{ttl}}}"#, number % 9);
         harness.create(&container, &json).await.unwrap();
     }
     split_until(&harness, &container, 3).await;
-    let container = harness
-        .replace(&container, |draft| draft.default_ttl = model::DefaultTtl::Seconds(100))
-        .await
-        .unwrap();
+    let container =
+        harness.replace(&container, |draft| draft.default_ttl = DefaultTtl::Seconds(100)).await.unwrap();
     split_until(&harness, &container, 5).await;
     harness.ambient.advance_seconds(40);
     tokio::time::sleep(Duration::from_secs(20)).await;
