@@ -1,6 +1,6 @@
 //! Partitions at work: what a split, the change feed and a container of many partitions cost.
 
-use crate::cases::{READERS, WRITERS, fill, measure, measure_alternately, measure_once, rate};
+use crate::cases::{READERS, WRITERS, fill, measure_alternately, measure_once, rate};
 use crate::client::{Answer, Client};
 use crate::load::{self, Figures, Target, Work};
 use crate::process::Server;
@@ -23,6 +23,8 @@ const PAGE: usize = 1000;
 const SEPARATION_MAX: Duration = Duration::from_secs(600);
 /// Time between two looks at the partitions.
 const LOOK: Duration = Duration::from_millis(200);
+/// Turns of creates without a split: as many as a split takes, so that the slowest of both can be compared.
+const NORMAL_TURNS: usize = 20;
 /// Normal load before the split, so that the figures of a turn with a split contain both.
 const BEFORE_SPLIT: Duration = Duration::from_secs(1);
 
@@ -69,34 +71,70 @@ async fn split(options: &Options) -> Result<Vec<Row>> {
     process.at_rest().await?;
     let target = Target { address: server.address, secure: false, connections: WRITERS };
     let create = |turn: usize| Work::Create { container: "busy".to_owned(), first: CREATED_FIRST * turn };
-    let normal = measure(options, process, target, |repeat| create(1 + repeat)).await?;
+    let mut normal = Vec::new();
+    for turn in 0..NORMAL_TURNS {
+        normal.push(measure_once(options, process, target, &create(1 + turn)).await?);
+    }
     let control = Control { address: server.address, container: "busy" };
-    let first_turn = create(1 + options.repeats);
+    let first_turn = create(1 + NORMAL_TURNS);
     let (during, pause) =
         tokio::join!(measure_once(options, process, target, &first_turn), control.split_later());
     let (mut turns, pause) = (vec![during?], pause?);
     while control.is_separating().await? {
-        let work = create(1 + options.repeats + turns.len());
+        let work = create(1 + NORMAL_TURNS + turns.len());
         turns.push(measure_once(options, process, target, &work).await?);
     }
     rows.push(pause_row("pause of writes, under load, over 50 ms", pause));
-    let slowest = turns.iter().map(|turn| turn.rate).fold(f64::INFINITY, f64::min);
-    let longest = turns.iter().map(|turn| turn.p99_us).fold(0.0, f64::max);
-    let mut rates: Vec<f64> = turns.iter().map(|turn| turn.rate).collect();
-    rates.sort_by(f64::total_cmp);
-    let figures = format!(
-        "slowest of {} turns {slowest:.0}/s, median {:.0}/s, of {}",
-        rates.len(),
-        rates[rates.len() / 2],
-        rate(&normal)
-    );
-    for turn in &turns {
-        println!("creates during a split: {:.0}/s, p99 {:.0} µs", turn.rate, turn.p99_us);
+    for (when, turns) in [("without a split", &normal), ("during a split", &turns)] {
+        for turn in turns {
+            println!("creates {when}: {:.0}/s, p99 {:.0} µs", turn.rate, turn.p99_us);
+        }
     }
-    rows.push(row("split", "creates during a split", figures, slowest / normal.rate, Goal::AtLeast(0.8)));
-    let figures = format!("{longest:.0} of {:.0} µs", normal.p99_us);
-    rows.push(row("split", "their p99", figures, longest / normal.p99_us, Goal::AtMost(3.0)));
+    let (normal, during) = (Turns::of(&normal), Turns::of(&turns));
+    let figures = format!("{} of {}", during.rates(), normal.rates());
+    let mut compared = |what, figures, ratio, goal| rows.push(row("split", what, figures, ratio, goal));
+    let ratio = during.median / normal.median;
+    compared("creates during a split, median of the turns", figures.clone(), ratio, Goal::AtLeast(0.8));
+    let ratio = during.slowest / normal.slowest;
+    compared("creates during a split, slowest turn", figures, ratio, Goal::AtLeast(0.8));
+    let figures = format!("{:.0} of {:.0} µs", during.p99_us, normal.p99_us);
+    compared("their p99, median of the turns", figures, during.p99_us / normal.p99_us, Goal::AtMost(3.0));
+    let figures = format!("{:.0} of {:.0} µs", during.p99_longest_us, normal.p99_longest_us);
+    let ratio = during.p99_longest_us / normal.p99_longest_us;
+    compared("their p99, longest of the turns", figures, ratio, Goal::AtMost(3.0));
     Ok(rows)
+}
+
+/// Turns of the same load, summed up.
+struct Turns {
+    count: usize,
+    slowest: f64,
+    median: f64,
+    p99_us: f64,
+    p99_longest_us: f64,
+}
+
+impl Turns {
+    fn of(turns: &[Figures]) -> Turns {
+        let sorted = |figure: fn(&Figures) -> f64| {
+            let mut figures: Vec<f64> = turns.iter().map(figure).collect();
+            figures.sort_by(f64::total_cmp);
+            figures
+        };
+        let (rates, p99s) = (sorted(|turn| turn.rate), sorted(|turn| turn.p99_us));
+        let middle = turns.len() / 2;
+        Turns {
+            count: turns.len(),
+            slowest: rates[0],
+            median: rates[middle],
+            p99_us: p99s[middle],
+            p99_longest_us: p99s[p99s.len() - 1],
+        }
+    }
+
+    fn rates(&self) -> String {
+        format!("median {:.0}/s, slowest {:.0}/s of {} turns", self.median, self.slowest, self.count)
+    }
 }
 
 fn pause_row(what: &str, pause: Duration) -> Row {
