@@ -46,7 +46,11 @@ pub(crate) async fn open(
 ) -> Result<OpenedIndex, Fault> {
     let partition = environment.partition;
     let mut strays = stored_runs(view, partition).await?;
-    let are_few = at.documents <= environment.memory.options().inline_documents_max as u64;
+    let options = environment.memory.options();
+    let are_few = at.documents <= options.inline_documents_max as u64;
+    // Before the first flush has ended. The opening waits for them as it would for so many changes in the log: a query
+    // costs the same as before a crash.
+    let were_in_memory = at.documents <= 2 * options.flush_documents as u64;
     let saved = match open_saved(&environment, &rules, view, are_few).await {
         Err(fault) if is_damage(&fault) => {
             tracing::error!(event = "index_damaged", ?partition, cause = %fault, "the stored index is damaged and is rebuilt");
@@ -57,11 +61,8 @@ pub(crate) async fn open(
     let is_manifest_stale = matches!(saved, Saved::Unusable);
     let index_writer = match saved {
         Saved::Usable(index_writer) => Some(*index_writer),
-        Saved::None | Saved::Unusable if are_few => {
-            let mut index_writer = IndexWriter::new(environment, rules, at.lsn);
-            take_records(&mut index_writer, view, partition, range).await?;
-            Some(index_writer)
-        }
+        Saved::None if were_in_memory => Some(rebuilt(environment, rules, view, at, range).await?),
+        Saved::Unusable if are_few => Some(rebuilt(environment, rules, view, at, range).await?),
         Saved::None | Saved::Unusable => None,
     };
     if let Some(index_writer) = &index_writer {
@@ -70,6 +71,20 @@ pub(crate) async fn open(
         });
     }
     Ok(OpenedIndex { index_writer, strays, is_manifest_stale })
+}
+
+/// An index of the records in the view.
+async fn rebuilt(
+    environment: IndexEnvironment,
+    rules: Arc<Rules>,
+    view: &View,
+    at: &Head,
+    range: &EffectiveRange,
+) -> Result<IndexWriter, Fault> {
+    let partition = environment.partition;
+    let mut index_writer = IndexWriter::new(environment, rules, at.lsn);
+    take_records(&mut index_writer, view, partition, range).await?;
+    Ok(index_writer)
 }
 
 enum Saved {

@@ -214,6 +214,25 @@ async fn runs_and_restarts(mut fixture: IndexFixture) {
     );
 }
 
+/// Before the first flush nothing of an index is stored. After a crash it serves at once all the same, so that queries
+/// cost what they did before.
+#[tokio::test]
+async fn an_index_that_was_never_flushed_serves_after_a_restart() {
+    let mut fixture = IndexFixture::in_memory().await;
+    let options = IndexOptions { flush_documents: 300, ..SMALL };
+    fixture.partition =
+        open_with(&fixture.store, &fixture.shape, &fixture.clock, IndexMemory::new(options)).await.unwrap();
+    for id in 0..250 {
+        fixture.put(id, id % 7).await.unwrap();
+    }
+    assert!(fixture.index_rows().await.is_empty());
+    fixture.partition =
+        open_with(&fixture.store, &fixture.shape, &fixture.clock, IndexMemory::new(options)).await.unwrap();
+    assert_eq!(fixture.partition.index_progress(), 100);
+    assert_eq!(fixture.count("odd", 1).await.unwrap(), 125);
+    fixture.audit().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn segments_become_one_when_nothing_is_written() {
     let fixture = IndexFixture::in_memory().await;
