@@ -10,7 +10,7 @@ use bytes::Bytes;
 use crate::backend::{AnyBackend, Backend, DiskSpace, StoreMemory};
 use crate::batch::{Batch, Durability, IngestId, KEY_BYTES_MAX, Space, SpaceOptions};
 use crate::commit::{CommitMode, Grouped, WORK_TIMEOUT, block_on};
-use crate::embedded::{Embedded, EmbeddedOptions};
+use crate::embedded::{self, Embedded, EmbeddedOptions};
 use crate::fault::{Cause, CommitFault, Health, OpenFault, ReadFault};
 use crate::ingest;
 use crate::lane::{Lane, Lanes};
@@ -63,6 +63,15 @@ impl Store {
     ///
     /// Blocking: reads and writes files, so it should not run on an async worker.
     pub fn open(options: EmbeddedOptions) -> Result<Store, OpenFault> {
+        let path = options.path.clone();
+        Store::open_rows(options).map_err(|fault| match fault {
+            // The engine has read a part of every table and does not say which one is damaged.
+            OpenFault::Engine { .. } => embedded::damaged_table(&path).unwrap_or(fault),
+            _ => fault,
+        })
+    }
+
+    fn open_rows(options: EmbeddedOptions) -> Result<Store, OpenFault> {
         let path = options.path.clone();
         let space_count = options.spaces.len();
         let rows = AnyRows::from(Embedded::open(options)?);

@@ -45,6 +45,7 @@ use crate::view::{Chunk, ChunkBuilder, Direction, Parts, Scan, ScanLimit};
 
 pub use copy::StoreCopy;
 pub use repair::{JournalCut, Repair, repair};
+pub(crate) use table::damaged_table;
 
 use engine::StorageEngine;
 use folder::Folder;

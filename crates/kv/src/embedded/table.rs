@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use bytes::Buf;
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_128};
 
-use super::inspect::damaged;
+use super::folder::Folder;
+use super::inspect::{self, damaged};
 use crate::fault::OpenFault;
 
 pub(super) const TRAILER_LENGTH: usize = 38;
@@ -88,4 +89,12 @@ pub(super) fn check_whole(table: &TableEntry) -> Result<(), OpenFault> {
         return Ok(());
     }
     Err(damaged(&table.path, "its checksum does not match the one in its manifest"))
+}
+
+/// The first table of a store whose bytes do not match its checksum. Reads all of them.
+pub(crate) fn damaged_table(store: &Path) -> Option<OpenFault> {
+    let folder = Folder::open_existing(store).ok()?;
+    let tables = inspect::check(&folder, &folder.synced().ok()?).ok()?;
+    let is_damage = |fault: &OpenFault| matches!(fault, OpenFault::DamagedFile { .. });
+    tables.iter().filter_map(|table| check_whole(table).err()).find(is_damage)
 }

@@ -345,6 +345,36 @@ fn a_copy_reads_every_table() {
     }
 }
 
+/// A start reads a part of every table only. If it finds damage there, it says in which one.
+#[test]
+fn a_table_that_cannot_be_opened_is_named() {
+    let Specimen { files, .. } = specimen(true);
+    let is_table = |path: &&PathBuf| path.parent().is_some_and(|folder| folder.ends_with("tables"));
+    let mut refused = 0;
+    for (path, bytes) in files.iter().filter(|(path, _)| is_table(path)) {
+        let folder = write_files(&files);
+        for position in (0..bytes.len()).step_by(7) {
+            let mut damaged = bytes.clone();
+            damaged[position] ^= 1;
+            fs::write(folder.path().join(path), damaged).unwrap();
+            match Store::open(options(&folder)) {
+                Ok(_) => {
+                    // Opening may have changed other files.
+                    for (path, bytes) in &files {
+                        fs::write(folder.path().join(path), bytes).unwrap();
+                    }
+                }
+                Err(OpenFault::DamagedFile { path: found, .. }) => {
+                    assert!(found.ends_with(path));
+                    refused += 1;
+                }
+                Err(other) => panic!("{}, byte {position}: {other:?}", path.display()),
+            }
+        }
+    }
+    assert!(refused > 0);
+}
+
 /// Names, lengths, times and bytes of all files of a store.
 fn stamps(store: &Path) -> Vec<(PathBuf, u64, std::time::SystemTime, Vec<u8>)> {
     let mut paths: Vec<PathBuf> = read_files(store).into_keys().collect();
