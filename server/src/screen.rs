@@ -60,6 +60,12 @@ impl Screen<'_> {
             self.show_table(table, out)?;
         }
         writeln!(out, "  key          the well-known emulator key, for this machine only")?;
+        if self.keys.opens_keyed_data() {
+            writeln!(
+                out,
+                "               it opens data that have keys of their own, made by `perihelion serve`"
+            )?;
+        }
         writeln!(out, "  certificate  https://{nosql}/_explorer/emulator.pem")?;
         writeln!(out, "  health       http://{nosql}/health/ready    metrics http://{nosql}/metrics")?;
         writeln!(out, "  data         {data}")?;

@@ -232,10 +232,24 @@ impl fmt::Display for Origin {
 /// The settings as text, before validation.
 pub(crate) type RawSettings = BTreeMap<&'static str, (String, Origin)>;
 
+/// The settings that tell commands which data folder they work on, and which server they ask.
+pub(crate) const OF_DATA: &[&str] = &["data"];
+pub(crate) const OF_SERVER: &[&str] = &["data", "nosql"];
+
 /// Adds all settings and `--config` to a command.
 pub(crate) fn with_arguments(command: Command) -> Command {
+    with_some_arguments(command, |_| true)
+}
+
+/// The same for a command that needs only these settings. Others may be in the settings file and the environment.
+pub(crate) fn with_arguments_of(command: Command, names: &[&str]) -> Command {
+    with_some_arguments(command, |name| names.contains(&name))
+}
+
+fn with_some_arguments(command: Command, is_wanted: impl Fn(&str) -> bool) -> Command {
     let file = Arg::new("config").long("config").value_name("FILE").help("Settings file (TOML)");
-    DEFINITIONS.iter().fold(command.arg(file), |command, definition| {
+    let wanted = DEFINITIONS.iter().filter(|definition| is_wanted(definition.name));
+    wanted.fold(command.arg(file), |command, definition| {
         let default = if definition.default.is_empty() { "none" } else { definition.default };
         let help =
             format!("{} [default: {default}] [env: {}]", definition.help, definition.environment_name());
@@ -258,10 +272,12 @@ pub(crate) fn gather(
         path.map(|path| parse::read_file(Path::new(&path)).map(|values| (path, values))).transpose()?;
     let mut settings = RawSettings::new();
     for definition in DEFINITIONS {
+        // A command does not have every setting as a flag.
         let flag = if definition.is_switch() {
-            matches.get_flag(definition.name).then(|| "true".to_owned())
+            let flag = matches.try_get_one::<bool>(definition.name).ok().flatten();
+            flag.filter(|is_set| **is_set).map(|_| "true".to_owned())
         } else {
-            matches.get_one::<String>(definition.name).cloned()
+            matches.try_get_one::<String>(definition.name).ok().flatten().cloned()
         };
         let variable = definition.environment_name();
         let value = if let Some(value) = flag {

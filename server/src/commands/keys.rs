@@ -31,10 +31,9 @@ pub(super) fn command() -> Command {
         .about("Replace one key by a new one; a running server reloads it and refuses the old one")
         .after_help("Example:\n  perihelion keys rotate secondary")
         .arg(name());
-    Command::new("keys")
-        .about("List and change the account keys")
-        .subcommand_required(true)
-        .subcommands([create, list, show, rotate].map(settings::with_arguments))
+    Command::new("keys").about("List and change the account keys").subcommand_required(true).subcommands(
+        [create, list, show, rotate].map(|command| settings::with_arguments_of(command, settings::OF_DATA)),
+    )
 }
 
 #[allow(clippy::print_stdout)] // what the commands are for

@@ -16,7 +16,7 @@ pub(super) fn command() -> Command {
     };
     let list = named(Command::new("list"))
         .about("List the partitions of a container with their ranges, sizes, load and hottest partition keys")
-        .after_help("Example:\n  perihelion partitions list --database db --container people\n\nThe server is that of --nosql, its key that of --data; the other settings have no effect.")
+        .after_help("Example:\n  perihelion partitions list --database db --container people\n\nThe server is that of --nosql, its key that of --data.")
         .arg(
             Arg::new("json")
                 .long("json")
@@ -26,12 +26,12 @@ pub(super) fn command() -> Command {
     let id = Arg::new("partition").long("partition").required(true).help("The id of the partition");
     let split = named(Command::new("split"))
         .about("Split a partition in two; clients do not notice it")
-        .after_help("Example:\n  perihelion partitions split --database db --container people --partition 0\n\nThe server is that of --nosql, its key that of --data; the other settings have no effect.")
+        .after_help("Example:\n  perihelion partitions split --database db --container people --partition 0\n\nThe server is that of --nosql, its key that of --data.")
         .arg(id);
     Command::new("partitions")
         .about("List and split the partitions of a container of the running server")
         .subcommand_required(true)
-        .subcommands([list, split].map(settings::with_arguments))
+        .subcommands([list, split].map(|command| settings::with_arguments_of(command, settings::OF_SERVER)))
 }
 
 #[allow(clippy::print_stdout)] // what the commands are for

@@ -8,7 +8,7 @@ use clap::{ArgMatches, Command};
 use kv::{JournalCut, Repair};
 
 pub(super) fn command() -> Command {
-    settings::with_arguments(
+    settings::with_arguments_of(
         Command::new("repair")
             .about("Truncate a damaged journal, so that the store can be opened without the commits after the damage")
             .after_help(
@@ -19,6 +19,7 @@ pub(super) fn command() -> Command {
                  Check the data afterwards with `perihelion verify`.\n\n\
                  Example:\n  perihelion repair --data ./perihelion-data",
             ),
+        settings::OF_DATA,
     )
 }
 

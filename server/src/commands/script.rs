@@ -45,8 +45,7 @@ pub(super) fn command() -> Command {
         .about("Execute a stored procedure from a file on the running server, in one transaction")
         .after_help(
             "Example:\n  perihelion script run import.js --database db --container people --partition-key '\"Ulm\"' \
-             --parameters '[[{\"id\":\"2\",\"city\":\"Ulm\"}]]'\n\nThe server is that of --nosql, its key that of --data; \
-             the other settings have no effect.",
+             --parameters '[[{\"id\":\"2\",\"city\":\"Ulm\"}]]'\n\nThe server is that of --nosql, its key that of --data.",
         )
         .arg(file())
         .arg(option("database", "The database").required(true))
@@ -72,7 +71,7 @@ pub(super) fn command() -> Command {
     Command::new("script")
         .about("Try a stored procedure on the running server, or check the text of a script")
         .subcommand_required(true)
-        .subcommands([settings::with_arguments(run), check])
+        .subcommands([settings::with_arguments_of(run, settings::OF_SERVER), check])
 }
 
 pub(super) fn run(matches: &ArgMatches, environment: impl Fn(&str) -> Option<String>) -> Result<(), Failure> {

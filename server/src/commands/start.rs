@@ -107,6 +107,12 @@ async fn serve(mode: Mode, settings: Settings, queries: Handle) -> Result<(), Fa
         (Mode::Serve, Some(file)) => file.make_if_missing(&*ambient)?,
         (Mode::Serve, None) | (Mode::Dev, _) => false,
     };
+    if keys.opens_keyed_data() {
+        tracing::warn!(
+            event = "keyed_data_opened",
+            "the data have keys of their own, made by `perihelion serve`; with `dev` every program on this machine can read and change them"
+        );
+    }
     let tls = Arc::new(Tls::prepare(certificate_source(&settings, address), &*ambient)?);
     let seen_keys = keys.stamp();
     let identity = settings.identity.as_deref().map(IdentityFile::open).transpose()?;

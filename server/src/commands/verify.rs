@@ -1,6 +1,6 @@
 //! `perihelion verify`: checks the consistency of a data folder that no server uses.
 //!
-//! Works on a temporary copy: protocol a store changes files, and a check must not.
+//! Works on a temporary copy: opening a store changes files, and a check must not.
 
 use super::start::open_failure;
 use crate::ambient::SystemAmbient;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 const FINDINGS_SHOWN_MAX: usize = 20;
 
 pub(super) fn command() -> Command {
-    settings::with_arguments(
+    settings::with_arguments_of(
         Command::new("verify")
             .about("Check the consistency of the data folder; no server may be using it")
             .after_help(
@@ -26,6 +26,7 @@ pub(super) fn command() -> Command {
                  1 if not, 74 if files are missing or damaged.\n\n\
                  Example:\n  perihelion verify --data ./perihelion-data",
             ),
+        settings::OF_DATA,
     )
 }
 

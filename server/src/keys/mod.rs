@@ -29,6 +29,11 @@ pub(crate) struct KeySource {
 }
 
 impl KeySource {
+    /// Whether everybody on this machine gets access to data that have keys of their own.
+    pub(crate) fn opens_keyed_data(&self) -> bool {
+        self.well_known && self.file.as_ref().is_some_and(|file| file.path().exists())
+    }
+
     /// All valid keys.
     pub(crate) fn read(&self) -> Result<Vec<AccountKey>, Failure> {
         let stored = self.file.as_ref().map(KeyFile::read).transpose()?.flatten().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Exit codes and texts of the command line.
 
-use crate::process::run;
+use crate::process::{run, text};
 
 #[test]
 fn help_names_every_command_and_bad_usage_is_told_apart() {
@@ -60,4 +60,26 @@ fn scripts_are_checked_by_a_worker_process() {
     assert_eq!(run(&["script", "check", "/no/such/file"]).status.code(), Some(74));
     let help = String::from_utf8(run(&["--help"]).stdout).unwrap();
     assert!(!help.contains("\n  script-worker "), "{help}");
+}
+
+/// Commands on data do not list the settings of a server, which have no effect on them.
+#[test]
+fn commands_take_the_settings_that_they_use() {
+    for command in
+        [&["verify"][..], &["repair"], &["keys", "list"], &["partitions", "list"], &["script", "run"]]
+    {
+        let help = String::from_utf8(run(&[command, &["--help"]].concat()).stdout).unwrap();
+        assert!(help.contains("--data <DIR>"), "{command:?}: {help}");
+        let asks_server = ["partitions", "script"].contains(&command[0]);
+        assert_eq!(help.contains("--nosql <ADDR>"), asks_server, "{command:?}: {help}");
+        assert!(!help.contains("--partition-max-bytes"), "{command:?}: {help}");
+    }
+    let refused = run(&["verify", "--partition-max-bytes", "1"]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    // From the environment and the file they come all the same.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("settings.toml");
+    std::fs::write(&file, "memory = true\n").unwrap();
+    let refused = run(&["verify", "--config", text(&file)]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("nothing to verify"), "{refused:?}");
 }

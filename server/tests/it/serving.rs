@@ -47,6 +47,9 @@ fn the_first_start_makes_four_keys_that_only_the_owner_reads() {
     let again = serve(&data);
     assert_eq!(names.map(|name| key(name, &data)), all, "keys stay");
     assert!(!again.stop().contains("made now"));
+    let dev = Server::start(&["dev", "--data", text(&data), "--nosql", "127.0.0.1:0"]);
+    let printed = dev.stop();
+    assert!(printed.contains("it opens data that have keys of their own"), "{printed}");
 }
 
 /// All files and folders below a folder.
