@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// Throughput that gives a container 64 partitions.
 pub(crate) const SIXTY_FOUR_PARTITIONS: u64 = 64 * 6_000;
-/// Documents of the containers that are read.
+/// Documents of the containers with one and with 64 partitions.
 const DOCUMENTS: usize = 100_000;
 /// First number of created documents, and the distance between those of two measurements.
 const CREATED_FIRST: usize = 10_000_000;
@@ -146,11 +146,12 @@ fn row(case: &'static str, what: &str, figures: String, ratio: f64, goal: Goal) 
     Row { case, what: what.to_owned(), figures, ratio, goal: Some(goal) }
 }
 
-/// Reads a container by the change feed and by a query, and follows creates with one reader.
+/// Reads a container of `options.large` documents by the change feed and by a query, and follows creates with one
+/// reader.
 async fn feed(options: &Options) -> Result<Vec<Row>> {
     let folder = tempfile::tempdir()?;
     let server = Server::start(&options.server, &folder.path().join("data"), &[])?;
-    fill(server.address, "read", DOCUMENTS).await?;
+    fill(server.address, "read", options.large).await?;
     server.process.at_rest().await?;
     let mut pairs = Vec::new();
     for _ in 0..=options.repeats {
@@ -159,8 +160,8 @@ async fn feed(options: &Options) -> Result<Vec<Row>> {
             let mut reader = Reader::connect(server.address, "read", pages).await?;
             let begun = Instant::now();
             while reader.next_page().await? > 0 {}
-            if reader.documents < DOCUMENTS {
-                return Err(format!("{} of {DOCUMENTS} documents were read", reader.documents).into());
+            if reader.documents < options.large {
+                return Err(format!("{} of {} documents were read", reader.documents, options.large).into());
             }
             rates.push(reader.documents as f64 / begun.elapsed().as_secs_f64());
         }
