@@ -4,8 +4,13 @@
 
 use bytes::Bytes;
 
+use crate::fault::CommitFault;
+
 /// Longest key, in bytes. The embedded engine counts key lengths in 16 bits.
 pub const KEY_BYTES_MAX: usize = u16::MAX as usize;
+
+/// The key that no row can have: the embedded engine uses it in every space. It is the first of all keys.
+pub const KEY_RESERVED: &[u8] = &[0];
 
 /// Largest batch, in bytes of keys and values: it must fit into one journal of the embedded engine.
 pub const BATCH_BYTES_MAX: usize = 48 << 20;
@@ -19,6 +24,15 @@ pub struct Space(pub u8);
 
 /// Internal rows of the store; submitters cannot access them.
 pub(crate) const OWN_SPACE: Space = Space(u8::MAX);
+
+/// Fails if no row can have this key.
+pub(crate) fn check_key(space: Space, key: &[u8]) -> Result<(), CommitFault> {
+    match key.len() {
+        length if length == 0 || length > KEY_BYTES_MAX => Err(CommitFault::BadKey { space, length }),
+        _ if key == KEY_RESERVED => Err(CommitFault::ReservedKey { space }),
+        _ => Ok(()),
+    }
+}
 
 /// Name and properties of one space. Its position in the list is its [`Space`] number. The order never changes; new
 /// spaces are appended.

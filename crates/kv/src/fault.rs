@@ -89,6 +89,12 @@ pub enum CommitFault {
         /// Length of the key in bytes.
         length: usize,
     },
+    /// A key is [`KEY_RESERVED`](crate::KEY_RESERVED).
+    #[error("a key of space {} is reserved for the storage engine", space.0)]
+    ReservedKey {
+        /// Space of the row.
+        space: Space,
+    },
     /// The store has no such space.
     #[error("the store has no space {}", space.0)]
     UnknownSpace {
@@ -157,17 +163,17 @@ pub enum OpenFault {
         path: PathBuf,
     },
     /// A later version of this software wrote the store.
-    #[error("the store has format {found}, this version reads format {supported} only")]
+    #[error("the store has format {found}, this version reads formats up to {supported}")]
     NewerFormat {
         /// Format of the store.
         found: u32,
         /// The format this version supports.
         supported: u32,
     },
-    /// An earlier version of this software wrote the store. Formats are not upgraded before the first release.
+    /// An earlier version of this software wrote the store, and there is no upgrade from its format.
     #[error(
-        "the store has format {found}, this version reads format {supported} only; there is no upgrade from formats \
-         before the first release"
+        "the store has format {found}, this version reads format {supported}; there is no upgrade from formats this \
+         old"
     )]
     OlderFormat {
         /// Format of the store.

@@ -28,7 +28,9 @@ mod store;
 mod view;
 
 pub use backend::{DiskSpace, StoreMemory};
-pub use batch::{BATCH_BYTES_MAX, Batch, Durability, IngestId, KEY_BYTES_MAX, Space, SpaceOptions};
+pub use batch::{
+    BATCH_BYTES_MAX, Batch, Durability, IngestId, KEY_BYTES_MAX, KEY_RESERVED, Space, SpaceOptions,
+};
 pub use commit::CommitMode;
 pub use embedded::{EmbeddedOptions, JournalCut, Repair, StoreCopy, repair};
 pub use fault::{Cause, CommitFault, Health, OpenFault, ReadFault};

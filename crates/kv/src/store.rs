@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 
 use crate::backend::{AnyBackend, Backend, DiskSpace, StoreMemory};
-use crate::batch::{Batch, Durability, IngestId, KEY_BYTES_MAX, Space, SpaceOptions};
+use crate::batch::{Batch, Durability, IngestId, Space, SpaceOptions, check_key};
 use crate::commit::{CommitMode, Grouped, WORK_TIMEOUT, block_on};
 use crate::embedded::{self, Embedded, EmbeddedOptions};
 use crate::fault::{Cause, CommitFault, Health, OpenFault, ReadFault};
@@ -204,10 +204,7 @@ impl Store {
         if usize::from(space.0) >= self.shared.space_count {
             return Err(CommitFault::UnknownSpace { space });
         }
-        let mut lengths = rows.iter().map(|(key, _)| key.len());
-        if let Some(length) = lengths.find(|length| *length == 0 || *length > KEY_BYTES_MAX) {
-            return Err(CommitFault::BadKey { space, length });
-        }
+        rows.iter().try_for_each(|(key, _)| check_key(space, key))?;
         ingest::check_order(rows)?;
         let size_bytes: usize = rows.iter().map(|(key, value)| key.len() + value.len()).sum();
         match self.shared.backend.disk_space() {

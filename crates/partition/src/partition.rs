@@ -235,6 +235,7 @@ impl PhysicalPartition {
                 | CommitFault::Full { .. }
                 | CommitFault::TooLarge { .. }
                 | CommitFault::BadKey { .. }
+                | CommitFault::ReservedKey { .. }
                 | CommitFault::UnknownSpace { .. }
                 | CommitFault::UnknownIngest { .. }
                 | CommitFault::Unsorted { .. }

@@ -31,6 +31,7 @@ pub fn commit_fault(fault: CommitFault) -> Fault {
             LimitFault::TransactionBytes { bytes: size_bytes, limit: limit_bytes }.into()
         }
         CommitFault::BadKey { .. }
+        | CommitFault::ReservedKey { .. }
         | CommitFault::UnknownSpace { .. }
         | CommitFault::UnknownIngest { .. }
         | CommitFault::Unsorted { .. } => Fault::Internal(fault.to_string()),

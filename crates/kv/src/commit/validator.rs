@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::block_on;
 use crate::backend::DiskSpace;
-use crate::batch::{BATCH_BYTES_MAX, Batch, KEY_BYTES_MAX, OWN_SPACE, RowChange, RowRequirement, Space};
+use crate::batch::{BATCH_BYTES_MAX, Batch, OWN_SPACE, RowChange, RowRequirement, Space, check_key};
 use crate::fault::CommitFault;
 use crate::ingest;
 use crate::lane::Candidate;
@@ -82,15 +82,13 @@ impl<'a> BatchValidator<'a> {
         if size_bytes > BATCH_BYTES_MAX {
             return Err(CommitFault::TooLarge { size_bytes, limit_bytes: BATCH_BYTES_MAX });
         }
-        let changes = batch.changes.iter().map(|change| (change.space, change.key.len()));
-        let requirements = batch.requirements.iter().map(|wanted| (wanted.space, wanted.key.len()));
-        for (space, length) in changes.chain(requirements) {
+        let changes = batch.changes.iter().map(|change| (change.space, &change.key));
+        let requirements = batch.requirements.iter().map(|wanted| (wanted.space, &wanted.key));
+        for (space, key) in changes.chain(requirements) {
             if usize::from(space.0) >= self.space_count && !(batch.own && space == OWN_SPACE) {
                 return Err(CommitFault::UnknownSpace { space });
             }
-            if length == 0 || length > KEY_BYTES_MAX {
-                return Err(CommitFault::BadKey { space, length });
-            }
+            check_key(space, key)?;
         }
         Ok(())
     }

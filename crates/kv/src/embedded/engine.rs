@@ -10,13 +10,14 @@ use bytes::Bytes;
 
 use fjall::config::CompressionPolicy;
 use fjall::{
-    AbstractTree, CompressionType, Database, Keyspace, KeyspaceCreateOptions, LsmError, OwnedWriteBatch,
-    PersistMode,
+    AbstractTree, CompressionType, Database, Keyspace, KeyspaceCreateOptions, LsmError, PersistMode,
 };
 
 use super::folder::Folder;
-use super::frames::{BATCH_OVERHEAD_BYTES, ITEM_OVERHEAD_BYTES, UNSYNCED_KEY};
+use super::frames::UNSYNCED_KEY;
+use super::rotation::Rotation;
 use super::synced::SyncRecorder;
+use super::write::EngineWrite;
 use super::{EmbeddedOptions, OPEN_TABLES_MIN, inspect, journal, quiet};
 use crate::backend::StoreMemory;
 use crate::batch::{Durability, OWN_SPACE, RowChange, Space, SpaceOptions};
@@ -34,8 +35,9 @@ pub(super) const JOURNAL_BYTES_MAX: u64 = 4 * JOURNAL_FLUSH_BYTES;
 /// Bytes that the largest ordinary merge of tables writes before it frees its inputs.
 const MERGE_BYTES_MAX: u64 = 256 << 20;
 
-/// The engine's own limit of all journals; it accepts no smaller one.
-const ENGINE_JOURNAL_BYTES: u64 = 64 << 20;
+/// The engine's own limit of the journals that wait for a flush. Above it the engine seals the memtables of all spaces
+/// at once. A full journal is below it, so its spaces are flushed one after the other.
+const ENGINE_JOURNAL_BYTES: u64 = JOURNAL_BYTES_MAX;
 
 /// Size at which the engine flushes a memtable by itself. Full journals cause earlier flushes, unless rows are so small
 /// that the memtable takes twice the space of the journal.
@@ -80,15 +82,18 @@ const BLOCK_OVERHEAD_PERCENT: u64 = 20;
 
 /// An open database with its accounting of journal and memtable bytes.
 pub(super) struct StorageEngine {
-    spaces: Vec<EngineSpace>,
-    own: EngineSpace,
-    /// Bytes written to the journal since all memtables were flushed.
+    /// The spaces of the store, then the internal one.
+    spaces: Arc<[EngineSpace]>,
+    /// Whether the next commit puts the markers of all spaces: the journals that were found may hold deletions without
+    /// a marker, from the time before there were markers.
+    is_marking_all: AtomicBool,
+    /// Bytes written to the journal since the last flush of all memtables began.
     pub(super) journal_bytes: AtomicU64,
-    /// Bytes written to the memtables since they were last sealed.
+    /// Bytes written to the memtables since the last flush of all of them began.
     pub(super) written_bytes: AtomicU64,
     pub(super) memtable_bytes_max: u64,
-    /// Bytes of the memtables that were last sealed.
-    pub(super) sealed_bytes: AtomicU64,
+    /// Bytes of the memtables when that flush began.
+    pub(super) flushing_bytes: AtomicU64,
     /// Bytes written to the journal since the last sync.
     unsynced_bytes: AtomicU64,
     recorder: Mutex<SyncRecorder>,
@@ -100,7 +105,8 @@ pub(super) struct StorageEngine {
     pub(super) journal_awaited: AtomicU64,
     pub(super) workers: Workers,
     pub(super) folder: Arc<Folder>,
-    /// Declared after the keyspaces, so that it is dropped last.
+    pub(super) rotation: Rotation,
+    /// Declared after everything that holds keyspaces, so that it is dropped last.
     pub(super) database: Database,
 }
 
@@ -172,13 +178,15 @@ impl StorageEngine {
             .open()?;
         // Space names get a prefix, so that none can clash with the internal one.
         let space = |space: &SpaceOptions| EngineSpace::new(format!("s-{}", space.name), space.compressed);
+        let own = EngineSpace::new("own".to_owned(), false);
+        let live_bytes = journal::live_bytes(&path)?;
         let engine = StorageEngine {
-            spaces: options.spaces.iter().map(space).collect(),
-            own: EngineSpace::new("own".to_owned(), false),
-            journal_bytes: AtomicU64::new(journal::live_bytes(&path)?),
-            written_bytes: AtomicU64::new(journal::live_bytes(&path)?),
+            spaces: options.spaces.iter().map(space).chain([own]).collect(),
+            is_marking_all: AtomicBool::new(live_bytes > 0),
+            journal_bytes: AtomicU64::new(live_bytes),
+            written_bytes: AtomicU64::new(live_bytes),
             memtable_bytes_max: options.memtable_bytes,
-            sealed_bytes: AtomicU64::new(0),
+            flushing_bytes: AtomicU64::new(0),
             unsynced_bytes: AtomicU64::new(0),
             recorder: Mutex::new(recorder),
             journal_count: AtomicUsize::new(0),
@@ -186,9 +194,10 @@ impl StorageEngine {
             journal_awaited: AtomicU64::new(0),
             workers,
             folder: Arc::clone(folder),
+            rotation: Rotation::default(),
             database,
         };
-        for space in engine.all_spaces() {
+        for space in engine.spaces.iter() {
             if engine.database.keyspace_exists(&space.name) {
                 let keyspace = engine.database.keyspace(&space.name, || settings(space.compressed))?;
                 space.keyspace.get_or_init(|| keyspace);
@@ -199,12 +208,12 @@ impl StorageEngine {
 
     /// Whether every space has its keyspace.
     pub(super) fn is_complete(&self) -> bool {
-        self.all_spaces().all(|space| space.keyspace.get().is_some())
+        self.spaces.iter().all(|space| space.keyspace.get().is_some())
     }
 
     /// Creates the missing keyspaces, so that no commit has to.
     pub(super) fn make_all(&self) -> Result<(), Cause> {
-        self.all_spaces().try_for_each(|space| self.make(space).map(drop)).map_err(Cause::new)
+        self.spaces.iter().try_for_each(|space| self.make(space).map(drop)).map_err(Cause::new)
     }
 
     /// The keyspace of a space; `None` if nothing was ever written to it.
@@ -237,25 +246,20 @@ impl StorageEngine {
             Durability::Sync => PersistMode::SyncData,
             Durability::Buffered => PersistMode::Buffer,
         };
-        let commit = OwnedWriteBatch::with_capacity(self.database.clone(), count);
-        let mut commit = commit.durability(Some(persist));
-        let mut size_bytes = BATCH_OVERHEAD_BYTES;
-        for change in batches.into_iter().flatten().chain(mark) {
-            size_bytes += change.size_bytes() + ITEM_OVERHEAD_BYTES;
-            let keyspace = self.keyspace_to_write(change.space)?;
-            match change.value {
-                Some(value) => commit.insert(keyspace, change.key, value),
-                None => commit.remove(keyspace, change.key),
-            }
+        let mut write = EngineWrite::new(self, count, persist);
+        batches.into_iter().flatten().chain(mark).try_for_each(|change| write.add(change))?;
+        if self.is_marking_all.load(Ordering::Relaxed) {
+            self.existing_spaces().for_each(|space| write.mark(space));
         }
-        commit.commit().map_err(Cause::new)?;
-        self.journal_bytes.fetch_add(size_bytes as u64, Ordering::Relaxed);
-        self.written_bytes.fetch_add(size_bytes as u64, Ordering::Relaxed);
-        self.recorder().note_appended(size_bytes as u64);
+        let size_bytes = write.commit()?;
+        self.is_marking_all.store(false, Ordering::Relaxed);
+        self.journal_bytes.fetch_add(size_bytes, Ordering::Relaxed);
+        self.written_bytes.fetch_add(size_bytes, Ordering::Relaxed);
+        self.recorder().note_appended(size_bytes);
         match durability {
             Durability::Sync => self.record_synced(),
             Durability::Buffered => {
-                self.unsynced_bytes.fetch_add(size_bytes as u64, Ordering::Relaxed);
+                self.unsynced_bytes.fetch_add(size_bytes, Ordering::Relaxed);
             }
         }
         Ok(())
@@ -311,6 +315,7 @@ impl StorageEngine {
     /// Flushes every memtable into tables and waits for it. Afterwards the journals are no longer needed.
     pub(super) fn flush_all(&self) -> Result<(), Cause> {
         self.sync()?;
+        self.rotation.stop();
         self.rotate_memtables()?;
         self.wait_for_flush()
     }
@@ -347,14 +352,21 @@ impl StorageEngine {
         self.keyspaces().map(|keyspace| pinned(keyspace) as u64).sum()
     }
 
-    /// Bytes of all memtables, including those waiting for a flush.
+    /// Bytes of all memtables, including those waiting for a flush. While a flush of all is running, those that it has
+    /// already written count too.
     pub(super) fn bytes_in_memtables(&self) -> u64 {
-        let sealed = if self.is_flushing() { self.sealed_bytes.load(Ordering::Relaxed) } else { 0 };
-        self.memtable_bytes() + sealed
+        let flushing_bytes = self.flushing_bytes.load(Ordering::Relaxed);
+        if self.rotation.is_running() {
+            flushing_bytes + self.written_bytes.load(Ordering::Relaxed)
+        } else if self.is_flushing() {
+            flushing_bytes + self.memtable_bytes()
+        } else {
+            self.memtable_bytes()
+        }
     }
 
     pub(super) fn is_flushing(&self) -> bool {
-        self.keyspaces().any(|keyspace| keyspace.sealed_memtable_count() > 0)
+        self.rotation.is_running() || self.keyspaces().any(|keyspace| keyspace.sealed_memtable_count() > 0)
     }
 
     /// Bytes of the active memtables. The engine's own count is not used: it keeps counting memtables that an ingest
@@ -363,19 +375,29 @@ impl StorageEngine {
         self.keyspaces().map(|keyspace| keyspace.tree.active_memtable().size()).sum()
     }
 
-    pub(super) fn all_spaces(&self) -> impl Iterator<Item = &EngineSpace> {
-        self.spaces.iter().chain([&self.own])
+    pub(super) fn all_spaces(&self) -> &Arc<[EngineSpace]> {
+        &self.spaces
+    }
+
+    /// The spaces that have a keyspace.
+    fn existing_spaces(&self) -> impl Iterator<Item = Space> {
+        let numbers = (0..u8::MAX).map(Space).take(self.spaces.len() - 1).chain([OWN_SPACE]);
+        numbers
+            .zip(self.spaces.iter())
+            .filter(|(_, space)| space.keyspace.get().is_some())
+            .map(|(number, _)| number)
     }
 
     pub(super) fn keyspaces(&self) -> impl Iterator<Item = &Keyspace> {
-        self.all_spaces().filter_map(|space| space.keyspace.get())
+        self.spaces.iter().filter_map(|space| space.keyspace.get())
     }
 
     fn space(&self, space: Space) -> Result<&EngineSpace, ReadFault> {
-        match space {
-            OWN_SPACE => Ok(&self.own),
-            Space(number) => self.spaces.get(usize::from(number)).ok_or(ReadFault::UnknownSpace { space }),
-        }
+        let found = match (space, self.spaces.split_last()) {
+            (OWN_SPACE, own) => own.map(|(own, _)| own),
+            (Space(number), listed) => listed.and_then(|(_, listed)| listed.get(usize::from(number))),
+        };
+        found.ok_or(ReadFault::UnknownSpace { space })
     }
 
     /// Creates or opens the keyspace of a space. Concurrent callers get the same one from the engine.
@@ -386,7 +408,7 @@ impl StorageEngine {
                 let keyspace = self.database.keyspace(&space.name, || settings(space.compressed))?;
                 // Recorded before anything is committed to it: from then on it must exist at every start.
                 let number = keyspace.id();
-                let index = self.all_spaces().position(|other| std::ptr::eq(other, space));
+                let index = self.spaces.iter().position(|other| std::ptr::eq(other, space));
                 self.folder.record(|format| match index.and_then(|index| format.spaces.get_mut(index)) {
                     Some(entry) => entry.keyspace = Some(number),
                     None => format.own = Some(number),
@@ -474,7 +496,8 @@ mod tests {
         engine.commit(put("more", 10), Durability::Sync).unwrap();
         engine.flush_all().unwrap();
         let keyspace = engine.keyspace(RECORDS).unwrap().unwrap();
-        assert_eq!(keyspace.len().unwrap(), SEALED_MEMTABLES_MAX + 1);
+        // The last one is the marker.
+        assert_eq!(keyspace.len().unwrap(), SEALED_MEMTABLES_MAX + 2);
     }
 
     /// Memtables are sealed at three quarters of their memory, and commits continue until the rest is used.
@@ -537,6 +560,10 @@ mod tests {
             engine.commit(put("unsynced", length), Durability::Buffered).unwrap();
             assert_eq!(engine.unsynced_bytes.load(Ordering::Relaxed), content() - synced);
         }
+        // With its marker.
+        let deletion = RowChange { space: RECORDS, key: Bytes::from_static(b"unsynced"), value: None };
+        engine.commit(vec![vec![deletion]], Durability::Buffered).unwrap();
+        assert_eq!(engine.unsynced_bytes.load(Ordering::Relaxed), content() - synced);
         engine.commit(put("synced", 10), Durability::Sync).unwrap();
         assert_eq!(engine.unsynced_bytes.load(Ordering::Relaxed), 0);
     }

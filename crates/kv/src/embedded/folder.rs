@@ -36,19 +36,20 @@ impl Folder {
             return Err(OpenFault::NotAStore { path: path.to_path_buf() });
         }
         let lock = Some(lock(path, OpenOptions::new().write(true).create(true).truncate(false))?);
-        let mut format = match fs::read_to_string(path.join(FORMAT_FILE)) {
-            Ok(text) => parse(path, &text)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Format::new(&[]),
+        let found = match fs::read_to_string(path.join(FORMAT_FILE)) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Format::new(&[]).print(),
             Err(source) => return Err(OpenFault::Io { path: path.join(FORMAT_FILE), source }),
         };
+        let mut format = parse(path, &found)?;
         if !format.fits(spaces) {
             let found = format.spaces.iter().map(|space| space.describe()).collect();
             let wanted = Format::new(spaces).spaces.iter().map(|space| space.describe()).collect();
             return Err(OpenFault::SpacesChanged { found, wanted });
         }
-        let is_extended = format.spaces.len() < spaces.len();
         format.extend(spaces);
-        if is_extended || !is_store {
+        // New spaces, a new store, or one of the format before.
+        if !is_store || found != format.print() {
             write_format(path, &format).map_err(fault)?;
         }
         Ok(Folder { path: path.to_path_buf(), format: Mutex::new(format), _lock: lock })
@@ -176,4 +177,26 @@ fn write_format(path: &Path, format: &Format) -> io::Result<()> {
     draft.sync_all()?;
     fs::rename(&draft_path, path.join(FORMAT_FILE))?;
     File::open(path)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::format::with_version;
+    use super::*;
+
+    #[test]
+    fn a_store_of_the_format_before_is_upgraded_when_it_is_opened() {
+        const SPACES: [SpaceOptions; 1] = [SpaceOptions { name: "records", compressed: false }];
+        let folder = tempfile::tempdir().unwrap();
+        drop(Folder::open(folder.path(), &SPACES).unwrap());
+        let read = || fs::read_to_string(folder.path().join(FORMAT_FILE)).unwrap();
+        let current = read();
+        let before = with_version(&current, FORMAT_VERSION - 1);
+        fs::write(folder.path().join(FORMAT_FILE), &before).unwrap();
+        // Commands that only inspect it change nothing.
+        drop(Folder::open_existing(folder.path()).unwrap());
+        assert_eq!(read(), before);
+        drop(Folder::open(folder.path(), &SPACES).unwrap());
+        assert_eq!(read(), current);
+    }
 }

@@ -3,7 +3,7 @@
 //! Pure: reads and writes text, no files.
 //!
 //! ```text
-//! perihelion store 3
+//! perihelion store 4
 //! engine fjall 3
 //! space records compressed 1       number of its keyspace, "-" as long as nothing was written to it
 //! space index plain -
@@ -18,8 +18,11 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::batch::SpaceOptions;
 
-/// The format that this version reads and writes.
-pub(super) const FORMAT_VERSION: u32 = 3;
+/// The format that this version writes. Earlier versions would show the marker rows (`marker`) to readers.
+pub(super) const FORMAT_VERSION: u32 = 4;
+
+/// The oldest format that this version reads. It only lacks the marker rows and is upgraded when the store is opened.
+const FORMAT_VERSION_OLDEST: u32 = 3;
 
 const HEAD: &str = "perihelion store ";
 const ENGINE_LINE: &str = "engine fjall 3";
@@ -98,7 +101,7 @@ impl Format {
         let head =
             text.lines().next().and_then(|head| head.strip_prefix(HEAD)).ok_or(FormatFault::NotAStore)?;
         match head.parse().map_err(|_| FormatFault::NotAStore)? {
-            FORMAT_VERSION => parse_body(text),
+            FORMAT_VERSION_OLDEST..=FORMAT_VERSION => parse_body(text),
             0 => Err(FormatFault::NotAStore),
             found if found > FORMAT_VERSION => Err(FormatFault::Newer { found }),
             found => Err(FormatFault::Older { found }),
@@ -188,6 +191,14 @@ fn parse_journal(number: &str, first_commit: &str) -> Option<JournalEntry> {
     Some(JournalEntry { number: number.parse().ok()?, first_commit: parse_number(first_commit)? })
 }
 
+/// A format file of another version, with the right checksum.
+#[cfg(test)]
+pub(super) fn with_version(text: &str, version: u32) -> String {
+    let body = text.replacen(&format!("{HEAD}{FORMAT_VERSION}"), &format!("{HEAD}{version}"), 1);
+    let (body, _) = body.split_once("checksum ").unwrap_or_default();
+    format!("{body}checksum {:016x}\n", xxh3_64(body.as_bytes()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,14 +223,22 @@ mod tests {
     #[test]
     fn other_formats_are_told_apart() {
         let text = Format::new(&SPACES).print();
-        let other = |version: &str| Format::parse(&text.replacen("store 3", version, 1));
-        assert_eq!(other("store 4"), Err(FormatFault::Newer { found: 4 }));
+        let other = |version: &str| Format::parse(&text.replacen("store 4", version, 1));
+        assert_eq!(other("store 5"), Err(FormatFault::Newer { found: 5 }));
         for found in [1, 2] {
             assert_eq!(other(&format!("store {found}")), Err(FormatFault::Older { found }));
         }
-        for nonsense in ["store 0", "store", "shop 3"] {
+        for nonsense in ["store 0", "store", "shop 4"] {
             assert_eq!(other(nonsense), Err(FormatFault::NotAStore), "{nonsense}");
         }
+    }
+
+    #[test]
+    fn the_format_before_is_read_and_written_as_the_current_one() {
+        let text = Format::new(&SPACES).print();
+        let before = with_version(&text, FORMAT_VERSION_OLDEST);
+        assert!(before.starts_with("perihelion store 3\n"));
+        assert_eq!(Format::parse(&before).unwrap().print(), text);
     }
 
     #[test]

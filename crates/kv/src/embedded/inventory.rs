@@ -17,7 +17,7 @@ impl StorageEngine {
     pub(super) fn check_inventory(&self) -> Result<(), OpenFault> {
         let format = self.folder.format();
         let known = format.spaces.iter().map(|space| space.keyspace).chain([format.own]);
-        for (space, known) in self.all_spaces().zip(known) {
+        for (space, known) in self.all_spaces().iter().zip(known) {
             let found = space.keyspace.get().map(Keyspace::id);
             if known.is_some() && found != known {
                 let cause = Cause::new(format_args!(
@@ -33,7 +33,8 @@ impl StorageEngine {
     /// Records which keyspaces exist and which journal is the newest.
     pub(super) fn record_inventory(&self) -> io::Result<()> {
         let newest = journal::newest(&self.folder.engine())?;
-        let numbers: Vec<_> = self.all_spaces().map(|space| space.keyspace.get().map(Keyspace::id)).collect();
+        let numbers: Vec<_> =
+            self.all_spaces().iter().map(|space| space.keyspace.get().map(Keyspace::id)).collect();
         self.folder.record(|format| {
             format.own = numbers.last().copied().flatten();
             for (space, number) in format.spaces.iter_mut().zip(&numbers) {

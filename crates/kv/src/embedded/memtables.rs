@@ -3,6 +3,7 @@
 //! The engine flushes a memtable only when that one is full. This file bounds the journal and the memory of all
 //! memtables together.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -16,12 +17,12 @@ use crate::fault::Cause;
 /// this code detects that.
 pub(super) const SEALED_MEMTABLES_MAX: usize = 3;
 const FIRST_LEVEL_TABLES_MAX: usize = 24;
-const STALL_CHECK_INTERVAL: Duration = Duration::from_millis(2);
+pub(super) const STALL_CHECK_INTERVAL: Duration = Duration::from_millis(2);
 
 impl StorageEngine {
-    /// Seals all memtables if the journal is full. The engine would only flush a memtable that is full by itself: a
-    /// space with few writes would keep every journal since its first write, and many spaces with few writes each would
-    /// let one journal grow without bound.
+    /// Begins to flush all memtables if the journal is full. The engine would only flush a memtable that is full by
+    /// itself: a space with few writes would keep every journal since its first write, and many spaces with few writes
+    /// each would let one journal grow without bound.
     pub(super) fn rotate_full_journal(&self) -> Result<(), Cause> {
         if self.journal_bytes.load(Ordering::Relaxed) < JOURNAL_FLUSH_BYTES {
             return Ok(());
@@ -31,11 +32,12 @@ impl StorageEngine {
         let number = self.folder.format().journal.map_or(0, |journal| journal.number);
         self.journal_awaited.store(number + 1, Ordering::Relaxed);
         self.journal_is_due.store(true, Ordering::Relaxed);
-        self.rotate_memtables()
+        self.journal_bytes.store(0, Ordering::Relaxed);
+        self.begin_flush()
     }
 
-    /// Seals all memtables when they use three quarters of their memory, and waits when they use all of it. The journal
-    /// is not rotated: the engine rotates only a full one.
+    /// Begins to flush all memtables when they use three quarters of their memory, and waits when they use all of it.
+    /// The journal is not rotated: the engine rotates only a full one.
     ///
     /// A flush at three quarters writes half as much again as one at a half. It drops more overwritten versions, and
     /// fewer tables have to be merged. The last quarter is for commits during a flush, which is several times faster
@@ -44,8 +46,8 @@ impl StorageEngine {
         let written_bytes = self.written_bytes.load(Ordering::Relaxed);
         let is_full = written_bytes >= self.memtable_bytes_max / 4 * 3;
         // Includes a flush that has ended since the last check.
-        let sealed_bytes = self.sealed_bytes.load(Ordering::Relaxed);
-        if !is_full && written_bytes + sealed_bytes < self.memtable_bytes_max {
+        let flushing_bytes = self.flushing_bytes.load(Ordering::Relaxed);
+        if !is_full && written_bytes + flushing_bytes < self.memtable_bytes_max {
             return Ok(());
         }
         if self.is_flushing() {
@@ -54,25 +56,33 @@ impl StorageEngine {
             }
             self.wait_for_flush()?;
         }
-        self.sealed_bytes.store(0, Ordering::Relaxed);
-        if is_full { self.seal_memtables() } else { Ok(()) }
+        self.flushing_bytes.store(0, Ordering::Relaxed);
+        if is_full { self.begin_flush() } else { Ok(()) }
     }
 
+    /// Begins to flush all memtables, one space after the other. No flush is running.
+    fn begin_flush(&self) -> Result<(), Cause> {
+        self.note_flush();
+        self.rotation.begin(Arc::clone(self.all_spaces()), self.folder.engine())
+    }
+
+    /// Seals all memtables at once, which takes long for commits: only for an engine that is about to be closed.
     pub(super) fn rotate_memtables(&self) -> Result<(), Cause> {
         self.journal_bytes.store(0, Ordering::Relaxed);
-        self.seal_memtables()
-    }
-
-    fn seal_memtables(&self) -> Result<(), Cause> {
-        self.sealed_bytes.store(self.memtable_bytes(), Ordering::Relaxed);
-        self.written_bytes.store(0, Ordering::Relaxed);
+        self.note_flush();
         for keyspace in self.keyspaces() {
             keyspace.rotate_memtable().map_err(Cause::new)?;
         }
         Ok(())
     }
 
-    /// Waits until no memtable is waiting for a flush.
+    /// From now on the rows in the memtables count as being flushed.
+    fn note_flush(&self) {
+        self.flushing_bytes.store(self.memtable_bytes(), Ordering::Relaxed);
+        self.written_bytes.store(0, Ordering::Relaxed);
+    }
+
+    /// Waits until no memtable is waiting for a flush. Fails if the last flush of all has failed.
     pub(super) fn wait_for_flush(&self) -> Result<(), Cause> {
         let deadline = Instant::now() + self.workers.flush_timeout;
         while self.is_flushing() {
@@ -82,7 +92,7 @@ impl StorageEngine {
             }
             std::thread::sleep(STALL_CHECK_INTERVAL);
         }
-        Ok(())
+        self.rotation.check()
     }
 
     /// Waits until the engine's workers have caught up. Fails if they make no progress for too long; the committer then

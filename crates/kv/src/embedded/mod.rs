@@ -18,11 +18,14 @@ mod ingest;
 mod inspect;
 mod inventory;
 mod journal;
+mod marker;
 mod memtables;
 mod quiet;
 mod repair;
+mod rotation;
 mod synced;
 mod table;
+mod write;
 
 use std::io;
 use std::path::PathBuf;
@@ -295,7 +298,11 @@ impl EmbeddedPoint {
 
     fn scan_now(&self, space: Space, scan: Scan) -> Result<Chunk, ReadFault> {
         let Scan { range, direction, limit, parts } = scan;
+        let range = marker::hide(range);
         self.read(space, |snapshot, keyspace| {
+            if range.is_empty() {
+                return Ok(Chunk::default());
+            }
             let mut rows = match range.end {
                 Some(end) => snapshot.range(keyspace, range.start..end),
                 None => snapshot.range(keyspace, range.start..),
@@ -321,6 +328,17 @@ impl EmbeddedPoint {
     }
 }
 
+fn get_now(
+    snapshot: &fjall::Snapshot,
+    keyspace: &fjall::Keyspace,
+    key: &[u8],
+) -> Result<Option<Bytes>, fjall::Error> {
+    if marker::is_hidden(key) {
+        return Ok(None);
+    }
+    Ok(snapshot.get(keyspace, key)?.map(Bytes::from))
+}
+
 impl RowStore for Embedded {
     type Point = EmbeddedPoint;
 
@@ -331,7 +349,7 @@ impl RowStore for Embedded {
     }
 
     async fn get(&self, point: &EmbeddedPoint, space: Space, key: &[u8]) -> Result<Option<Bytes>, ReadFault> {
-        point.read(space, |snapshot, keyspace| Ok(snapshot.get(keyspace, key)?.map(Bytes::from)))
+        point.read(space, |snapshot, keyspace| get_now(snapshot, keyspace, key))
     }
 
     async fn get_many(
@@ -341,7 +359,7 @@ impl RowStore for Embedded {
         keys: &[Bytes],
     ) -> Result<Vec<Option<Bytes>>, ReadFault> {
         let mut values: Vec<_> = point.read(space, |snapshot, keyspace| {
-            keys.iter().map(|key| Ok(snapshot.get(keyspace, key)?.map(Bytes::from))).collect()
+            keys.iter().map(|key| get_now(snapshot, keyspace, key)).collect()
         })?;
         // Nothing was ever written to this space.
         values.resize(keys.len(), None);

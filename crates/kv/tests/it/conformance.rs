@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use kv::{
-    Batch, CommitFault, Direction, Durability, Health, KEY_BYTES_MAX, KeyRange, LANE_BATCHES_MAX, ReadFault,
-    ScanLimit, Space,
+    Batch, CommitFault, Direction, Durability, Health, KEY_BYTES_MAX, KEY_RESERVED, KeyRange,
+    LANE_BATCHES_MAX, ReadFault, ScanLimit, Space,
 };
 
 use crate::stores::{ALL_ROWS, INDEX, META, RECORDS, commit, get, keys, on_every_kind, put};
@@ -315,6 +315,52 @@ fn misshapen_batches_are_refused_whole() {
         let view = store.view().await.unwrap();
         assert!(keys(&view, RECORDS).await.is_empty());
         assert_eq!(view.get(Space(3), b"a").await, Err(ReadFault::UnknownSpace { space: Space(3) }));
+    });
+}
+
+/// The embedded engine has a row under this key in every space from which rows were deleted.
+#[test]
+fn the_reserved_key_can_be_neither_written_nor_read() {
+    on_every_kind(async |store| {
+        for value in ["1", "2"] {
+            commit(&store, put(RECORDS, "a", value)).await.unwrap();
+            let mut batch = put(META, "a", value);
+            batch.delete(RECORDS, "a");
+            batch.delete(META, "b");
+            commit(&store, batch).await.unwrap();
+        }
+        let reserved = || Bytes::from_static(KEY_RESERVED);
+        let view = store.view().await.unwrap();
+        for space in [RECORDS, META] {
+            assert_eq!(view.get(space, KEY_RESERVED).await, Ok(None));
+            assert_eq!(view.get_many(space, &[reserved()]).await, Ok(vec![None]));
+            let count = usize::from(space == META);
+            for range in [KeyRange::all(), KeyRange::prefix(reserved()), KeyRange::prefix("")] {
+                let expected = if range.contains(b"a") { count } else { 0 };
+                for direction in [Direction::Forward, Direction::Backward] {
+                    let rows = view.scan(space, range.clone(), direction, ALL_ROWS).await.unwrap();
+                    assert_eq!((rows.rows.len(), rows.more), (expected, false), "{space:?} {range:?}");
+                }
+                let keys = view.scan_keys(space, range.clone(), ALL_ROWS).await.unwrap();
+                assert_eq!((keys.keys.len(), keys.more), (expected, false), "{space:?} {range:?}");
+            }
+        }
+        let refused = CommitFault::ReservedKey { space: RECORDS };
+        let mut batches = [Batch::default(), Batch::default(), Batch::default()];
+        batches[0].put(RECORDS, reserved(), "x");
+        batches[1].delete(RECORDS, reserved());
+        batches[2].require(RECORDS, reserved(), None);
+        for batch in batches {
+            assert_eq!(commit(&store, batch).await.unwrap_err(), refused);
+        }
+        let ingested = store.ingest(RECORDS, vec![(reserved(), Bytes::new())]).await;
+        assert_eq!(ingested, Err(refused));
+        // The next key is an ordinary one.
+        let mut batch = Batch::default();
+        batch.put(RECORDS, vec![0, 0], "x");
+        let view = commit(&store, batch).await.unwrap();
+        let rows = view.scan(RECORDS, KeyRange::all(), Direction::Forward, ALL_ROWS).await.unwrap().rows;
+        assert_eq!(rows, [(Bytes::from(vec![0, 0]), Bytes::from("x"))]);
     });
 }
 

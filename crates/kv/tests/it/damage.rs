@@ -44,6 +44,8 @@ fn specimen(is_closed: bool) -> Specimen {
             let ingest = store.ingest(INDEX, ingested).await.unwrap();
             let mut batch = put(META, "runs", &round.to_string());
             batch.name_ingest(ingest);
+            // Puts the marker of the space.
+            batch.delete(RECORDS, "absent");
             commit(&store, batch).await.unwrap();
             store.close().await.unwrap();
         }

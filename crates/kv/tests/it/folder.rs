@@ -107,16 +107,16 @@ fn another_format_is_refused() {
     drop(Store::open(options(&folder)).unwrap());
     let format = fs::read_to_string(folder.path().join("FORMAT")).unwrap();
     assert!(
-        format.starts_with("perihelion store 3\nengine fjall 3\nspace records compressed -\n"),
+        format.starts_with("perihelion store 4\nengine fjall 3\nspace records compressed -\n"),
         "{format}"
     );
-    fs::write(folder.path().join("FORMAT"), format.replacen('3', "4", 1)).unwrap();
-    assert!(matches!(refused(&folder), OpenFault::NewerFormat { found: 4, supported: 3 }));
+    fs::write(folder.path().join("FORMAT"), format.replacen('4', "5", 1)).unwrap();
+    assert!(matches!(refused(&folder), OpenFault::NewerFormat { found: 5, supported: 4 }));
     let second = "perihelion store 2\nengine fjall 3\nspace records compressed 1\nown 2\n";
     for (text, version) in [("perihelion store 1\nrecords compressed\n", 1), (second, 2)] {
         fs::write(folder.path().join("FORMAT"), text).unwrap();
         let fault = refused(&folder);
-        assert!(matches!(fault, OpenFault::OlderFormat { found, supported: 3 } if found == version));
+        assert!(matches!(fault, OpenFault::OlderFormat { found, supported: 4 } if found == version));
         assert!(fault.to_string().contains("no upgrade"), "{fault}");
         assert_eq!(fs::read_to_string(folder.path().join("FORMAT")).unwrap(), text);
     }

@@ -43,6 +43,7 @@ impl BatchFailure {
             | CommitFault::Full { .. }
             | CommitFault::TooLarge { .. }
             | CommitFault::BadKey { .. }
+            | CommitFault::ReservedKey { .. }
             | CommitFault::UnknownSpace { .. }
             | CommitFault::UnknownIngest { .. }
             | CommitFault::Unsorted { .. }
@@ -59,7 +60,9 @@ fn retry_after(fault: &CommitFault) -> Retry {
     match fault {
         CommitFault::Full { .. } => Retry::Shrinking,
         // The contents of the batch were refused. Run alone, only the transaction that caused it is refused.
-        CommitFault::TooLarge { .. } | CommitFault::BadKey { .. } => Retry::All,
+        CommitFault::TooLarge { .. } | CommitFault::BadKey { .. } | CommitFault::ReservedKey { .. } => {
+            Retry::All
+        }
         // This writer has lost the partition: it returns the waiting transactions for the current owner.
         CommitFault::PreconditionFailed { .. } => Retry::All,
         CommitFault::ChainBroken
