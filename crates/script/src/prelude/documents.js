@@ -155,18 +155,23 @@ function makeMessage(properties) {
 
 const constant = (value) => ({ __proto__: null, get: () => value });
 
-function makeRequest({ input, requestBody }) {
-  const { operationType } = input;
-  const request = makeMessage({ __proto__: null, body: requestBody, operationType: constant(operationType) });
+function makeRequest(natives, state) {
+  const { role, operationType, request: initial } = state;
+  const body = makeBody(natives, initial, role === PRE_TRIGGER);
+  state.requestBody = body;
+  const request = makeMessage({ __proto__: null, body, operationType: constant(operationType) });
   request.getOperationType = () => operationType;
   return request;
 }
 
-function makeResponse({ input, responseBody }) {
-  const { quotaMax, quotaUsage } = input;
+function makeResponse(natives, state) {
+  const quotaMax = natives.quotaMax();
+  const quotaUsage = natives.quotaUsage();
+  const body = makeBody(natives, state.response, true);
+  state.responseBody = body;
   const response = makeMessage({
     __proto__: null,
-    body: responseBody,
+    body,
     maxResourceQuota: constant(quotaMax),
     resourceQuotaCurrentUsage: constant(quotaUsage),
   });
@@ -212,8 +217,8 @@ function makeCollection(natives, state, response) {
   };
 
   const collection = {
-    getSelfLink: () => state.input.selfLink,
-    getAltLink: () => state.input.altLink,
+    getSelfLink: () => natives.selfLink(),
+    getAltLink: () => natives.altLink(),
 
     createDocument: (collectionLink, body, options, callback) =>
       write(CREATE, collectionLink, body, options, callback),
@@ -326,27 +331,33 @@ function defineLazily(name, make) {
   });
 }
 
+// The context of a call. Its parts are made when the script asks for them: most scripts use few.
 function makeContext(natives, state) {
-  const isPreTrigger = state.input.role === PRE_TRIGGER;
-  const request = makeRequest(state);
-  const response = isPreTrigger ? undefined : makeResponse(state);
-  const collection = makeCollection(natives, state, response);
+  const isPreTrigger = state.role === PRE_TRIGGER;
+  let request;
+  let response;
+  let collection;
+  let shortcut;
+  const getRequest = () => (request ??= makeRequest(natives, state));
+  const getResponse = () => (response ??= makeResponse(natives, state));
+  const getCollection = () => (collection ??= makeCollection(natives, state, isPreTrigger ? undefined : getResponse()));
   const context = {
-    getCollection: () => collection,
-    getRequest: () => request,
+    getCollection,
+    getRequest,
     // A script cannot take an abort back, even if it catches the error.
     abort(error) {
       state.abortedBy = { __proto__: null, error };
       throw error;
     },
   };
-  const shortcut = create(collection);
-  shortcut.request = request;
-  if (!isPreTrigger) {
-    context.getResponse = () => response;
-    shortcut.response = response;
-  }
-  return { __proto__: null, context, shortcut };
+  if (!isPreTrigger) context.getResponse = getResponse;
+  const makeShortcut = () => {
+    const made = create(getCollection());
+    made.request = getRequest();
+    if (!isPreTrigger) made.response = getResponse();
+    return made;
+  };
+  return { __proto__: null, context, getShortcut: () => (shortcut ??= makeShortcut()) };
 }
 
 // Prepares the globals of a procedure or trigger; returns what the worker calls.
@@ -355,22 +366,26 @@ export function installDocuments(natives) {
   let rejections;
   const state = { __proto__: null };
   let made;
-  // Gives the script its input, before its text is evaluated.
-  const accept = (input) => {
-    rejections = new NativeMap();
+  // Gives the script its input, before its text is evaluated. What only some scripts need is made later.
+  const accept = (role, operationType, request, response) => {
+    rejections = undefined;
     made = undefined;
-    state.input = input;
-    state.requestBody = makeBody(natives, input.request, input.role === PRE_TRIGGER);
-    state.responseBody = makeBody(natives, input.response, true);
+    state.role = role;
+    state.operationType = operationType;
+    state.request = request;
+    state.response = response;
+    state.requestBody = undefined;
+    state.responseBody = undefined;
     state.abortedBy = undefined;
     // The callbacks of queued operations are linked nodes, oldest first.
     state.first = null;
     state.last = null;
   };
-  accept({ __proto__: null });
+  const reset = () => accept();
+  reset();
   const make = () => (made ??= makeContext(natives, state));
   globalThis.getContext = () => make().context;
-  defineLazily('__', () => make().shortcut);
+  defineLazily('__', () => make().getShortcut());
 
   return {
     describe: describer(natives),
@@ -379,11 +394,11 @@ export function installDocuments(natives) {
     accept,
 
     // Forgets the call before, in a sealed runtime.
-    reset: () => accept({ __proto__: null }),
+    reset,
 
     // Calls the function of the script; returns what it returns.
     begin(script) {
-      const { role, request } = state.input;
+      const { role, request } = state;
       if (role === PROCEDURE && request !== undefined && !isArray(request)) {
         throw fail(ErrorCodes.BadRequest, 'The parameters must be an array.');
       }
@@ -406,6 +421,7 @@ export function installDocuments(natives) {
 
     // A promise was rejected without a handler, or has got one afterwards.
     reject(promise, reason, isHandled) {
+      rejections ??= new NativeMap();
       if (isHandled) apply(mapDelete, rejections, [promise]);
       else apply(mapSet, rejections, [promise, { __proto__: null, reason }]);
     },
@@ -413,12 +429,12 @@ export function installDocuments(natives) {
     // Ends the call: the JSON texts of the response and of the changed document.
     finish() {
       if (state.abortedBy !== undefined) throw state.abortedBy.error;
-      apply(mapForEach, rejections, [({ reason }) => { throw reason; }]);
+      if (rejections !== undefined) apply(mapForEach, rejections, [({ reason }) => { throw reason; }]);
       const { requestBody, responseBody } = state;
       return {
         __proto__: null,
-        body: responseBody.isSet ? responseBody.text() : undefined,
-        document: requestBody.isSet ? requestBody.text() : undefined,
+        body: responseBody?.isSet ? responseBody.text() : undefined,
+        document: requestBody?.isSet ? requestBody.text() : undefined,
       };
     },
   };

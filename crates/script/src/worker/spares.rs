@@ -368,8 +368,8 @@ mod tests {
         let realm = take_sealed(&mut spares, &call).unwrap();
         let accept = realm.entry.documents.as_ref().unwrap().accept.clone();
         realm.context.with(|ctx| {
-            let input: rquickjs::Value = ctx.eval("({ role: 0, request: ['x'.repeat(1 << 20)] })").unwrap();
-            accept.restore(&ctx).unwrap().call::<_, ()>((input,)).unwrap();
+            let request: rquickjs::Value = ctx.eval("['x'.repeat(1 << 20)]").unwrap();
+            accept.restore(&ctx).unwrap().call::<_, ()>((0, None::<&str>, request)).unwrap();
         });
         assert!(realm.is_reusable());
     }

@@ -5,7 +5,7 @@ use crate::limits::{
     pending_bytes_max,
 };
 use crate::wire::to_worker::Allowance;
-use crate::{Clock, DocumentLink, Links, Operation};
+use crate::{Clock, DocumentLink, Links, Operation, Quota};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -40,6 +40,7 @@ pub(super) struct State {
     pub(super) has_lost_rejection: Cell<bool>,
     pub(super) is_budget_low: Cell<bool>,
     pub(super) links: RefCell<Links>,
+    pub(super) quota: RefCell<Quota>,
     pub(super) logs: Cell<bool>,
     log: RefCell<String>,
     queue: RefCell<VecDeque<Operation>>,
@@ -63,6 +64,7 @@ impl Default for State {
             has_lost_rejection: Cell::default(),
             is_budget_low: Cell::default(),
             links: RefCell::default(),
+            quota: RefCell::default(),
             logs: Cell::default(),
             log: RefCell::default(),
             queue: RefCell::default(),
