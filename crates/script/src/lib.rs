@@ -31,7 +31,7 @@ pub mod worker;
 
 pub use call::{Call, Clock, Finished, Links, Quota, Role, TriggerOperation};
 pub use fault::{CallFault, ResultFault, ScriptFault, SyntaxFault, Thrown};
-pub use functions::{CallerId, Function, FunctionBatch, Turn};
+pub use functions::{CallerId, Evaluated, Function, FunctionBatch, Turn};
 pub use host::{DocumentsUsed, Host, NoDocuments};
 pub use limits::{
     EXTRA_AFTER, EXTRA_TURNS, FRAME_BYTES_MAX, IDLE_DEFAULT, KILL_GRACE, LOG_BYTES_MAX, Limits,

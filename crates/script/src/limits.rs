@@ -36,6 +36,10 @@ pub const EXTRA_AFTER: Duration = Duration::from_millis(100);
 /// Calls that may run beyond [`Limits::busy_max`].
 pub const EXTRA_TURNS: usize = 3;
 
+/// The time after which the worker answers a batch of functions with the results so far: a call begins before it or is
+/// sent again. Each call has the whole [`Limits::time`].
+pub(crate) const BATCH_TIME_MAX: Duration = Duration::from_millis(50);
+
 /// How long after its budget a script that did not stop is killed.
 pub const KILL_GRACE: Duration = Duration::from_millis(100);
 

@@ -32,8 +32,9 @@ mod spares;
 mod state;
 
 use crate::Call;
-use crate::wire::from_worker::{self, Failure};
+use crate::wire::from_worker::{self, BatchEnd, Failure};
 use crate::wire::to_worker::{self, Allowance, ToWorker};
+use functions::Evaluated;
 use pipe::{Closed, Pipe};
 use realm::{Kind, Prelude, Realm};
 use spares::Spares;
@@ -119,23 +120,18 @@ fn call(pipe: &mut Pipe, spares: &mut Spares, message: ToWorker) -> Result<Resul
         }
         ToWorker::Evaluate { allowance, batch } => {
             limit_processor_time(&allowance);
-            let evaluated = match spares.take_sealed(&batch)? {
-                None => functions::evaluate_few(spares.prelude(), allowance, &batch),
+            let (evaluated, sealed) = match spares.take_sealed(&batch)? {
+                None => (functions::evaluate_alone(spares.prelude(), allowance, &batch), None),
                 Some(realm) => {
-                    let evaluated = functions::evaluate(&realm, spares.prelude(), allowance, &batch);
-                    if evaluated.is_ok() {
-                        spares.keep_sealed(batch.functions, realm);
-                    }
-                    evaluated
+                    (functions::evaluate(&realm, spares.prelude(), allowance, &batch), Some(realm))
                 }
             };
-            match evaluated {
-                Ok(results) => Ok(pipe.send(|out| {
-                    from_worker::put_evaluated(out, batch.count);
-                    out.extend_from_slice(&results);
-                })),
-                Err(failure) => Err(failure.into()),
+            let Evaluated { count, results, end } = evaluated;
+            let sent = pipe.send(|out| from_worker::put_evaluated(out, count, &results, &end));
+            if let Some(realm) = sealed.filter(|_| !matches!(end, BatchEnd::Failed(_))) {
+                spares.keep_sealed(batch.functions, realm);
             }
+            Ok(sent)
         }
         ToWorker::Check { allowance, source } => {
             limit_processor_time(&allowance);

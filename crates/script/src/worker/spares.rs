@@ -130,11 +130,14 @@ impl Spares {
         self.prelude
     }
 
-    /// A sealed runtime for the functions of a batch; `None` if it has too few calls to make one for it.
+    /// A sealed runtime for the functions of a batch; `None` if it has too few calls to make one for it, or if each call
+    /// needs one of its own.
     pub(super) fn take_sealed(&mut self, batch: &FunctionBatch) -> Result<Option<Realm>, NoRuntime> {
         match self.sealed.take() {
-            Some(sealed) if sealed.functions == batch.functions => Ok(Some(sealed.realm)),
-            Some(_) | None if (1..=FEW_CALLS).contains(&batch.count) => Ok(None),
+            Some(sealed) if !batch.needs_own_runtimes && sealed.functions == batch.functions => {
+                Ok(Some(sealed.realm))
+            }
+            Some(_) | None if batch.needs_own_runtimes || (1..=FEW_CALLS).contains(&batch.count) => Ok(None),
             Some(_) | None => Ok(Some(Realm::new(self.prelude, Kind::SealedFunctions)?)),
         }
     }

@@ -114,6 +114,11 @@ impl State {
             .map_or(Duration::ZERO, |deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
+    /// Gives the next call of a batch all of its time.
+    pub(super) fn restart(&self, now: Instant, time: Duration) {
+        self.deadline.set(Some(now + time));
+    }
+
     /// Bounds the time of what is done before the call.
     pub(super) fn start_preparation(&self, time: Duration) {
         self.deadline.set(Some(Instant::now() + time));

@@ -364,6 +364,7 @@ async fn hostile_functions_are_stopped() {
         batch.push(0, std::iter::empty());
         let ended =
             tokio::time::timeout(WATCHDOG, workers.evaluate(&batch, Turn::Own(CALLER))).await.unwrap();
+        let ended = ended.into_result();
         assert!(matches!(ended, Err(ScriptFault::TimeExceeded { .. })), "{source}: {ended:?}");
         still_works(&workers, source).await;
     }
