@@ -38,7 +38,11 @@ pub const EXTRA_TURNS: usize = 3;
 
 /// The time after which the worker answers a batch of functions with the results so far: a call begins before it or is
 /// sent again. Each call has the whole [`Limits::time`].
-pub(crate) const BATCH_TIME_MAX: Duration = Duration::from_millis(50);
+pub(crate) const BATCH_TIME_MAX: Duration = Duration::from_millis(30);
+
+/// What a call of a function may have used of its time when it is called again in the same message, with all of its
+/// time. After more it is sent again.
+pub(crate) const REPEATED_TIME_MAX: Duration = Duration::from_millis(20);
 
 /// How long after its budget a script that did not stop is killed.
 pub const KILL_GRACE: Duration = Duration::from_millis(100);

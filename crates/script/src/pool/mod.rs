@@ -8,7 +8,7 @@ pub use process::WorkerProgram;
 pub use turns::ScriptTurn;
 
 use crate::functions::{CallerId, Evaluated, FunctionBatch, Turn};
-use crate::limits::{BATCH_TIME_MAX, Limits, SOURCE_BYTES_MAX};
+use crate::limits::{BATCH_TIME_MAX, Limits, REPEATED_TIME_MAX, SOURCE_BYTES_MAX};
 use crate::metrics::PoolMetrics;
 use crate::wire::from_worker::{BatchEnd, Failure};
 use crate::wire::to_worker::{self, Allowance};
@@ -152,7 +152,7 @@ impl Workers {
                 Turn::Own(caller) => Some(self.pool.turn(caller).await?),
                 Turn::OfScript => None,
             };
-            match self.call_pure(&frame, BATCH_TIME_MAX + limits.time).await? {
+            match self.call_pure(&frame, BATCH_TIME_MAX + REPEATED_TIME_MAX + limits.time).await? {
                 Ended::Evaluated { results, end } if has_advanced(batch, &results, &end) => {
                     Ok((results, end))
                 }

@@ -10,14 +10,18 @@ use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
 };
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Address space beyond that of the started program and the heap of a script: messages, queued operations, spare
 /// runtimes and what the allocators hold.
 const ADDRESS_SPACE_MARGIN: u64 = 160 << 20;
 
-/// Processor time beyond the budget of a call after which the kernel ends the worker, in seconds.
-const PROCESSOR_MARGIN_SECONDS: u64 = 2;
+/// Processor time beyond the budget of a call after which the kernel ends the worker, in seconds. The kernel counts whole
+/// seconds, and a limit serves the calls of [`LIMIT_AGE_MAX`].
+const PROCESSOR_MARGIN_SECONDS: u64 = 4;
+
+/// How long a limit of processor time serves. To set one for each call is a part of what a short call takes.
+const LIMIT_AGE_MAX: Duration = Duration::from_secs(1);
 
 /// The lowest priority, whatever that of the server is.
 const NICE_MAX: i32 = 19;
@@ -44,13 +48,27 @@ pub(super) fn confine(memory_bytes: u64) -> Vec<String> {
     missing
 }
 
-/// Lets the kernel end the worker if it uses much more processor time than `budget` from now on. The server kills it
-/// earlier, unless the server is gone.
-pub(super) fn limit_processor_time(budget: Duration) {
-    let used = clock_gettime(ClockId::ProcessCPUTime).tv_sec.cast_unsigned();
-    let seconds = used + budget.as_secs() + PROCESSOR_MARGIN_SECONDS;
-    // Without it the worker ends when it next reads from its pipe.
-    let _ = setrlimit(Resource::Cpu, Rlimit { current: Some(seconds), maximum: None });
+/// Lets the kernel end the worker if a call uses much more processor time than it may. The server kills it earlier,
+/// unless the server is gone.
+#[derive(Debug, Default)]
+pub(super) struct ProcessorLimit {
+    budget: Duration,
+    until: Option<Instant>,
+}
+
+impl ProcessorLimit {
+    /// Sets the limit for a call, unless it was set lately: the one thread uses no more processor time than has passed.
+    pub(super) fn renew(&mut self, budget: Duration) {
+        let now = Instant::now();
+        if self.budget == budget && self.until.is_some_and(|until| now < until) {
+            return;
+        }
+        let used = clock_gettime(ClockId::ProcessCPUTime).tv_sec.cast_unsigned();
+        let seconds = used + budget.as_secs() + PROCESSOR_MARGIN_SECONDS;
+        // Without it the worker ends when it next reads from its pipe.
+        let _ = setrlimit(Resource::Cpu, Rlimit { current: Some(seconds), maximum: None });
+        *self = ProcessorLimit { budget, until: Some(now + LIMIT_AGE_MAX) };
+    }
 }
 
 fn limit(resource: Resource, most: u64) -> Result<(), String> {

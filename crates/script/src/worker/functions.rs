@@ -1,13 +1,12 @@
 //! Calls of user-defined functions, and checks of scripts.
 
 use super::compile::{self, Strictness};
-use super::leaves_time;
 use super::natives::Text;
 use super::outcome::{self, check_result};
 use super::realm::{Kind, Prelude, Realm};
 use super::sealing::is_sealable;
 use super::state::State;
-use crate::limits::{BATCH_TIME_MAX, FRAME_BYTES_MAX, RESPONSE_BYTES_MAX};
+use crate::limits::{BATCH_TIME_MAX, FRAME_BYTES_MAX, REPEATED_TIME_MAX, RESPONSE_BYTES_MAX};
 use crate::wire::Malformed;
 use crate::wire::bytes::Fields;
 use crate::wire::from_worker::{BatchEnd, Failure};
@@ -66,7 +65,7 @@ pub(super) fn evaluate(
                     Ok(()) | Err(Failure::Thrown(_) | Failure::Syntax(_)) => {
                         results.truncate(length);
                         sealed[index] = None;
-                        if !leaves_time(allowance.time, realm.state.time_left()) {
+                        if allowance.time.saturating_sub(realm.state.time_left()) > REPEATED_TIME_MAX {
                             return Err(BatchEnd::Again);
                         }
                     }

@@ -34,6 +34,8 @@ mod state;
 use crate::Call;
 use crate::wire::from_worker::{self, BatchEnd, Failure};
 use crate::wire::to_worker::{self, Allowance, ToWorker};
+#[cfg(target_os = "linux")]
+use confine::ProcessorLimit;
 use functions::Evaluated;
 use pipe::{Closed, Pipe};
 use realm::{Kind, Prelude, Realm};
@@ -94,16 +96,26 @@ pub fn confine(memory_bytes: u64) -> Vec<String> {
     }
 }
 
+/// Nothing bounds the processor time where workers are not confined.
+#[cfg(not(target_os = "linux"))]
+#[derive(Debug, Default)]
+struct ProcessorLimit;
+
+#[cfg(not(target_os = "linux"))]
+impl ProcessorLimit {
+    fn renew(&mut self, _budget: Duration) {}
+}
+
 fn serve(memory_bytes: u64) -> Result<(), NoRuntime> {
     let missing = confine(memory_bytes);
     let mut spares = Spares::new(Prelude::compile()?)?;
-    let mut pipe = Pipe::default();
+    let (mut pipe, mut processor) = (Pipe::default(), ProcessorLimit::default());
     if pipe.send(|out| from_worker::put_ready(out, &missing)).is_err() {
         return Ok(());
     }
     while let Ok(message) = pipe.receive() {
         let Ok(message) = to_worker::read(message) else { return Ok(()) };
-        if call(&mut pipe, &mut spares, message)?.is_err() {
+        if call(&mut pipe, &mut spares, &mut processor, message)?.is_err() {
             return Ok(());
         }
         spares.replenish()?;
@@ -112,14 +124,19 @@ fn serve(memory_bytes: u64) -> Result<(), NoRuntime> {
 }
 
 /// Executes one call and answers it.
-fn call(pipe: &mut Pipe, spares: &mut Spares, message: ToWorker) -> Result<Result<(), Closed>, NoRuntime> {
+fn call(
+    pipe: &mut Pipe,
+    spares: &mut Spares,
+    processor: &mut ProcessorLimit,
+    message: ToWorker,
+) -> Result<Result<(), Closed>, NoRuntime> {
     let answer = match message {
         ToWorker::Run { allowance, call } => {
-            limit_processor_time(&allowance);
+            processor.renew(allowance.time);
             run(pipe, spares, allowance, &call)?
         }
         ToWorker::Evaluate { allowance, batch } => {
-            limit_processor_time(&allowance);
+            processor.renew(allowance.time);
             let (evaluated, sealed) = match spares.take_sealed(&batch)? {
                 None => (functions::evaluate_alone(spares.prelude(), allowance, &batch), None),
                 Some(realm) => {
@@ -134,7 +151,7 @@ fn call(pipe: &mut Pipe, spares: &mut Spares, message: ToWorker) -> Result<Resul
             Ok(sent)
         }
         ToWorker::Check { allowance, source } => {
-            limit_processor_time(&allowance);
+            processor.renew(allowance.time);
             let realm = spares.take(Kind::Documents)?;
             match functions::check(&realm, allowance, &source) {
                 Ok(()) => Ok(pipe.send(from_worker::put_checked)),
@@ -233,14 +250,6 @@ fn leaves_runtime<T>(ran: &Result<T, Over>) -> bool {
         Err(Over::Failed(Failure::Syntax(_) | Failure::TimeExceeded | Failure::MemoryExceeded))
         | Err(Over::Again | Over::Closed) => false,
     }
-}
-
-/// Bounds what a call can use if the server dies before it can kill the worker.
-fn limit_processor_time(allowance: &Allowance) {
-    #[cfg(target_os = "linux")]
-    confine::limit_processor_time(allowance.time);
-    #[cfg(not(target_os = "linux"))]
-    let _ = allowance;
 }
 
 #[cfg(test)]
