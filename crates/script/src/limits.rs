@@ -20,6 +20,11 @@ pub struct Limits {
     pub idle: Duration,
 }
 
+/// The server's setting of [`Limits::time`], which texts of faults name.
+pub const TIME_SETTING: &str = "script-timeout-ms";
+/// The server's setting of [`Limits::memory_bytes`].
+pub const MEMORY_SETTING: &str = "script-memory-bytes";
+
 /// Default of [`Limits::time`].
 pub const TIME_DEFAULT: Duration = Duration::from_secs(5);
 /// Default of [`Limits::memory_bytes`].
