@@ -190,10 +190,21 @@ pub(super) fn check(realm: &Realm, allowance: Allowance, source: &str) -> Result
     realm.state.start(allowance, Clock::Fixed { at_ms: 0 }, 0);
     realm.limit_memory(allowance.memory_bytes);
     realm.context.with(|ctx| {
+        // Made before the script can change what it uses.
+        let is_class = || -> rquickjs::Result<Function> { ctx.eval(IS_CLASS) };
+        let is_class = is_class().map_err(|error| outcome::failure(realm, &ctx, error))?;
         let script = compile::compile(&ctx, "script", source)?;
-        compile::function_of(realm, &ctx, &script, source).map(|_| ())
+        let function = compile::function_of(realm, &ctx, &script, source)?;
+        match is_class.call((function,)).map_err(|error| outcome::failure(realm, &ctx, error))? {
+            true => Err(compile::no_function("a class", source)),
+            false => Ok(()),
+        }
     })
 }
+
+/// Whether a function is a class, which cannot be called: only the prototype of a class is fixed.
+const IS_CLASS: &str = "(({ getOwnPropertyDescriptor }) => (f) => \
+    getOwnPropertyDescriptor(f, 'prototype')?.writable === false)(Object)";
 
 /// Executes single calls of a batch.
 struct Caller<'a, 'js> {
