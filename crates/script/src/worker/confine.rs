@@ -4,12 +4,14 @@
 //! files, sockets, processes or signals, and no memory becomes executable. Whatever the kernel refuses is reported to
 //! the server, which logs it once, and the worker goes on with the rest.
 
+use super::peak;
 use rustix::process::{Resource, Rlimit, getpid, setpriority_process, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
 };
 use std::collections::BTreeMap;
+use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
 /// Address space beyond that of the started program and the heap of a script: messages, queued operations, spare
@@ -35,6 +37,8 @@ pub(super) fn confine(memory_bytes: u64) -> Vec<String> {
         }
     };
     note("priority", setpriority_process(None, NICE_MAX).map_err(|error| error.to_string()));
+    // Before no file can be opened any more.
+    let files = peak::open_files().ok();
     note("address space", limit_address_space(memory_bytes));
     for (what, resource) in [
         ("core files", Resource::Core),
@@ -44,7 +48,7 @@ pub(super) fn confine(memory_bytes: u64) -> Vec<String> {
     ] {
         note(what, limit(resource, 0));
     }
-    note("system calls", filter_system_calls());
+    note("system calls", filter_system_calls(files));
     missing
 }
 
@@ -87,12 +91,13 @@ fn limit_address_space(memory_bytes: u64) -> Result<(), String> {
     limit(Resource::As, now.saturating_add(memory_bytes).saturating_add(ADDRESS_SPACE_MARGIN))
 }
 
-fn filter_system_calls() -> Result<(), String> {
-    let program = program().map_err(|error| error.to_string())?;
+fn filter_system_calls(peak: Option<(RawFd, RawFd)>) -> Result<(), String> {
+    let program = program(peak).map_err(|error| error.to_string())?;
     seccompiler::apply_filter(&program).map_err(|error| error.to_string())
 }
 
-fn program() -> Result<BpfProgram, seccompiler::BackendError> {
+/// `peak` are the files of the peak of memory: that to read and that to write.
+fn program(peak: Option<(RawFd, RawFd)>) -> Result<BpfProgram, seccompiler::BackendError> {
     let always = [
         libc::SYS_brk,
         libc::SYS_clock_gettime,
@@ -131,8 +136,15 @@ fn program() -> Result<BpfProgram, seccompiler::BackendError> {
         // The limit of processor time, of this process.
         (libc::SYS_prlimit64, vec![equals(0, 0)?, equals(1, libc::RLIMIT_CPU.into())?]),
     ];
+    let file = |number: RawFd| equals(0, u64::from(number.cast_unsigned()));
+    let of_peak = match peak {
+        Some((status, reset)) => {
+            vec![(libc::SYS_pread64, vec![file(status)?]), (libc::SYS_pwrite64, vec![file(reset)?])]
+        }
+        None => Vec::new(),
+    };
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = always.map(|call| (call, Vec::new())).into();
-    for (call, conditions) in sometimes {
+    for (call, conditions) in sometimes.into_iter().chain(of_peak) {
         rules.insert(call, vec![SeccompRule::new(conditions)?]);
     }
     let architecture = std::env::consts::ARCH.try_into()?;

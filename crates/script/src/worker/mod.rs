@@ -11,6 +11,7 @@
 //! | `compile`, `outline` | the text of a script to its function |
 //! | `procedure`, `functions` | the two kinds of calls |
 //! | `outcome` | how they end |
+//! | `peak` | whether a call may have used its memory up |
 //! | `state` | what native functions share: time, randomness, log, queued operations |
 //! | `spares`, `sealing` | runtimes that are made before they are needed; which scripts may share one |
 //! | `isolation` | tests that shared runtimes carry nothing from call to call |
@@ -24,6 +25,7 @@ mod isolation;
 mod natives;
 mod outcome;
 mod outline;
+mod peak;
 mod pipe;
 mod procedure;
 mod realm;
@@ -32,6 +34,7 @@ mod spares;
 mod state;
 
 use crate::Call;
+use crate::limits::heap_bytes_max;
 use crate::wire::from_worker::{self, BatchEnd, Failure};
 use crate::wire::to_worker::{self, Allowance, ToWorker};
 #[cfg(target_os = "linux")]
@@ -41,7 +44,7 @@ use pipe::{Closed, Pipe};
 use realm::{Kind, Prelude, Realm};
 use spares::Spares;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The part of the time of a call, in percent, after which it is not repeated in the worker: what is left would be too
 /// little for a call that takes nearly all of it.
@@ -115,9 +118,11 @@ fn serve(memory_bytes: u64) -> Result<(), NoRuntime> {
     }
     while let Ok(message) = pipe.receive() {
         let Ok(message) = to_worker::read(message) else { return Ok(()) };
+        let begun = Instant::now();
         if call(&mut pipe, &mut spares, &mut processor, message)?.is_err() {
             return Ok(());
         }
+        peak::forget(heap_bytes_max(memory_bytes), begun.elapsed());
         spares.replenish()?;
     }
     Ok(())
