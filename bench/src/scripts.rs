@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::Instant;
 
 /// Documents of a procedure call and of a batch.
-const OPERATIONS: usize = 5;
+pub(crate) const OPERATIONS: usize = 5;
 /// Documents that a function is called for.
 const DOCUMENTS: usize = 100_000;
 /// First number of created documents, and the distance between those of two measurements.
@@ -102,6 +102,20 @@ pub(crate) async fn run(options: &Options) -> Result<Vec<Row>> {
 
 fn row(what: &str, figures: String, ratio: f64, goal: Goal) -> Row {
     Row { case: "scripts", what: what.to_owned(), figures, ratio, goal: Some(goal) }
+}
+
+/// Calls of an empty procedure, which is created if it does not exist.
+pub(crate) async fn empty(address: SocketAddr, container: String) -> Result<Work> {
+    let (procedure, body) = PROCEDURES[0];
+    let _ = define(address, &container, "sprocs", procedure, body).await;
+    Ok(Work::Execute { container, procedure, first: 0, documents: 0 })
+}
+
+/// Calls of a procedure that creates documents, numbered from `first` on.
+pub(crate) async fn five(address: SocketAddr, container: String, first: usize) -> Result<Work> {
+    let (procedure, body) = PROCEDURES[1];
+    let _ = define(address, &container, "sprocs", procedure, body).await;
+    Ok(Work::Execute { container, procedure, first, documents: OPERATIONS })
 }
 
 /// Creates a script of a container.

@@ -146,8 +146,8 @@ pub(crate) const DEFINITIONS: &[Definition] = &[
         "auto",
         "Processes that execute stored procedures, triggers and user-defined functions at the same time; `auto` is one less than there are cores, at least one; `off` executes none",
     ),
-    define("script-timeout-ms", "MS", "5000", "Time of one script, its operations included"),
-    define("script-memory-bytes", "BYTES", "67108864", "Memory of one script"),
+    define(script::TIME_SETTING, "MS", "5000", "Time of one script, its operations included"),
+    define(script::MEMORY_SETTING, "BYTES", "67108864", "Memory of one script"),
     define("connections-max", "COUNT", "10000", "Most concurrent connections"),
     define(
         "handshake-timeout-ms",

@@ -11,7 +11,7 @@ use crate::process::{Process, server_core_busy};
 use crate::questions::Question;
 use crate::report::Row;
 use crate::table::TEN_PARTITIONS;
-use crate::{Options, Result};
+use crate::{Options, Result, scripts};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -136,8 +136,12 @@ pub(crate) async fn drive_for_a_profiler(
     let (connections, work) = match what {
         "reads" => (READERS, Work::Read { container, count }),
         "creates" => (WRITERS, Work::Create { container, first }),
+        "empty" => (1, scripts::empty(address, container).await?),
+        "five" => (WRITERS, scripts::five(address, container, first).await?),
+        "batches" => (WRITERS, Work::Batch { container, first, size: scripts::OPERATIONS }),
         other => {
-            let question = Question::named(other).ok_or("reads, creates or a question by its name")?;
+            let question = Question::named(other)
+                .ok_or("reads, creates, empty, five, batches or a question by its name")?;
             (READERS, Work::Query { container, question, count })
         }
     };

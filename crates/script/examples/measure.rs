@@ -154,7 +154,8 @@ async fn functions(name: &str, workers: &Workers, source: &str) {
             let arguments = [Some(ValueRef::from(&number)), Some(ValueRef::from(second))];
             calls.push(0, arguments.into_iter());
         }
-        let results = workers.evaluate(&calls, Turn::Own(CALLER)).await.expect("the functions return");
+        let results = workers.evaluate(&calls, Turn::Own(CALLER)).await.into_result();
+        let results = results.expect("the functions return");
         assert_eq!(results.len(), BATCH);
     }
     #[allow(clippy::cast_precision_loss)]

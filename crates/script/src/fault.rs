@@ -1,5 +1,6 @@
 //! Why a script did not end normally. In every case its transaction is to be rolled back.
 
+use crate::limits::{MEMORY_SETTING, TIME_SETTING};
 use std::time::Duration;
 use thiserror::Error;
 
@@ -28,13 +29,15 @@ pub enum ScriptFault {
     #[error(transparent)]
     Thrown(#[from] Thrown),
     /// The script ran longer than its budget. The worker may have been killed.
-    #[error("script exceeded its time of {budget:?}")]
+    #[error("script exceeded its time of {budget:?}, which the setting {TIME_SETTING} of the server bounds")]
     TimeExceeded {
         /// The budget.
         budget: Duration,
     },
     /// The script needed more memory than allowed.
-    #[error("script exceeded its memory of {bytes_max} bytes")]
+    #[error(
+        "script exceeded its memory of {bytes_max} bytes, which the setting {MEMORY_SETTING} of the server bounds"
+    )]
     MemoryExceeded {
         /// The limit.
         bytes_max: u64,

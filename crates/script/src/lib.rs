@@ -31,13 +31,13 @@ pub mod worker;
 
 pub use call::{Call, Clock, Finished, Links, Quota, Role, TriggerOperation};
 pub use fault::{CallFault, ResultFault, ScriptFault, SyntaxFault, Thrown};
-pub use functions::{CallerId, Function, FunctionBatch, Turn};
+pub use functions::{CallerId, Evaluated, Function, FunctionBatch, Turn};
 pub use host::{DocumentsUsed, Host, NoDocuments};
 pub use limits::{
     EXTRA_AFTER, EXTRA_TURNS, FRAME_BYTES_MAX, IDLE_DEFAULT, KILL_GRACE, LOG_BYTES_MAX, Limits,
-    MEMORY_BYTES_DEFAULT, MESSAGE_BYTES_MAX, MESSAGE_OPERATIONS_MAX, OPERATION_BYTES_MAX,
+    MEMORY_BYTES_DEFAULT, MEMORY_SETTING, MESSAGE_BYTES_MAX, MESSAGE_OPERATIONS_MAX, OPERATION_BYTES_MAX,
     PENDING_OPERATIONS_MAX, REPLIES_BYTES_MAX, RESPONSE_BYTES_MAX, SOURCE_BYTES_MAX, TIME_DEFAULT,
-    WAIT_MAX_DEFAULT, WAITING_MAX_DEFAULT, pending_bytes_max,
+    TIME_SETTING, WAIT_MAX_DEFAULT, WAITING_MAX_DEFAULT, pending_bytes_max,
 };
 pub use operation::{
     ContainerSize, DocumentLink, IndexAction, Operation, Outcome, PageOptions, Refusal, Replies, Reply,

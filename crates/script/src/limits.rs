@@ -20,6 +20,11 @@ pub struct Limits {
     pub idle: Duration,
 }
 
+/// The server's setting of [`Limits::time`], which texts of faults name.
+pub const TIME_SETTING: &str = "script-timeout-ms";
+/// The server's setting of [`Limits::memory_bytes`].
+pub const MEMORY_SETTING: &str = "script-memory-bytes";
+
 /// Default of [`Limits::time`].
 pub const TIME_DEFAULT: Duration = Duration::from_secs(5);
 /// Default of [`Limits::memory_bytes`].
@@ -35,6 +40,14 @@ pub const IDLE_DEFAULT: Duration = Duration::from_secs(60);
 pub const EXTRA_AFTER: Duration = Duration::from_millis(100);
 /// Calls that may run beyond [`Limits::busy_max`].
 pub const EXTRA_TURNS: usize = 3;
+
+/// The time after which the worker answers a batch of functions with the results so far: a call begins before it or is
+/// sent again. Each call has the whole [`Limits::time`].
+pub(crate) const BATCH_TIME_MAX: Duration = Duration::from_millis(30);
+
+/// What a call of a function may have used of its time when it is called again in the same message, with all of its
+/// time. After more it is sent again.
+pub(crate) const REPEATED_TIME_MAX: Duration = Duration::from_millis(20);
 
 /// How long after its budget a script that did not stop is killed.
 pub const KILL_GRACE: Duration = Duration::from_millis(100);

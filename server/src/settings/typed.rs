@@ -300,15 +300,15 @@ const SCRIPT_TIME_MS_MAX: u64 = 60_000;
 fn scripts(raw: &RawSettings) -> Result<Option<script::Limits>, Failure> {
     let cores = std::thread::available_parallelism().map_or(2, NonZero::get);
     let mut limits = script::Limits::for_cores(cores);
-    limits.time = match duration(raw, "script-timeout-ms")? {
+    limits.time = match duration(raw, script::TIME_SETTING)? {
         time if time <= Duration::from_millis(SCRIPT_TIME_MS_MAX) => time,
-        _ => return Err(bad(raw, "script-timeout-ms", &format!("it must be at most {SCRIPT_TIME_MS_MAX}"))),
+        _ => return Err(bad(raw, script::TIME_SETTING, &format!("it must be at most {SCRIPT_TIME_MS_MAX}"))),
     };
-    limits.memory_bytes = match whole(raw, "script-memory-bytes")? {
+    limits.memory_bytes = match whole(raw, script::MEMORY_SETTING)? {
         bytes @ SCRIPT_MEMORY_MIN..=SCRIPT_MEMORY_MAX => bytes,
         _ => {
             let reason = format!("it must be from {SCRIPT_MEMORY_MIN} to {SCRIPT_MEMORY_MAX}");
-            return Err(bad(raw, "script-memory-bytes", &reason));
+            return Err(bad(raw, script::MEMORY_SETTING, &reason));
         }
     };
     limits.busy_max = match text(raw, "script-workers") {

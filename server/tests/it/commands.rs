@@ -43,6 +43,7 @@ fn scripts_are_checked_by_a_worker_process() {
         ("", "1:1: the script is empty, a function is expected"),
         ("// not yet\n", "1:1: the script is empty, a function is expected"),
         ("\n  42\n", "2:3: the script is a number, not a function"),
+        ("class A {}\n", "1:1: the script is a class, not a function"),
         ("var f = function () {};\n", "1:1: the script declares no function"),
         (
             "function () {}\n\nfunction () {}\n",

@@ -138,6 +138,11 @@ pub(crate) enum WireFault {
     Definition { field: String, reason: String },
     #[error("the header \"{name}\" has the invalid value \"{value}\": {reason}")]
     Header { name: &'static str, value: String, reason: String },
+    /// A trigger that the request names cannot run with it.
+    #[error(
+        "the {time}-trigger \"{name}\" of the request (option {option} of SDKs, header {header}): {reason}"
+    )]
+    Trigger { time: &'static str, name: String, option: &'static str, header: &'static str, reason: String },
     #[error("the partition key header \"{text}\" is invalid: {reason}")]
     PartitionKey { text: String, reason: &'static str },
     #[error("the session token \"{text}\" is invalid")]

@@ -37,6 +37,7 @@ pub(crate) fn wire(fault: &NosqlFault) -> (StatusCode, u32, &'static str) {
             | WireFault::Body { .. }
             | WireFault::Definition { .. }
             | WireFault::Header { .. }
+            | WireFault::Trigger { .. }
             | WireFault::PartitionKey { .. }
             | WireFault::SessionToken { .. }
             | WireFault::ConsistencyTooStrong { .. }

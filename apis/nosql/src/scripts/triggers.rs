@@ -30,17 +30,19 @@ pub(crate) fn named_triggers(
     container: &Container,
     write: Write,
 ) -> Result<Option<Triggers>, NosqlFault> {
-    let before = named(call, container, &names::PRE_TRIGGERS, (TriggerTime::Pre, write))?;
-    let after = named(call, container, &names::POST_TRIGGERS, (TriggerTime::Post, write))?;
+    let before = named(call, container, TriggerTime::Pre, write)?;
+    let after = named(call, container, TriggerTime::Post, write)?;
     let is_any = before.is_some() || after.is_some();
     Ok(is_any.then_some(Triggers { write, before, after }))
 }
 
 /// Refuses triggers where the service has none.
 pub(crate) fn refuse_triggers(call: &Call<'_>, operation: &str) -> Result<(), WireFault> {
-    for name in [&names::PRE_TRIGGERS, &names::POST_TRIGGERS] {
-        if let Some(value) = headers::text(call.headers(), name)?.filter(|value| !value.trim().is_empty()) {
-            return Err(headers::bad(name, value, &format!("{operation} has no triggers")));
+    for time in [TriggerTime::Pre, TriggerTime::Post] {
+        if let Some(value) =
+            headers::text(call.headers(), header(time))?.filter(|value| !value.trim().is_empty())
+        {
+            return Err(bad(time, value, format!("{operation} has no triggers")));
         }
     }
     Ok(())
@@ -49,25 +51,68 @@ pub(crate) fn refuse_triggers(call: &Call<'_>, operation: &str) -> Result<(), Wi
 fn named(
     call: &Call<'_>,
     container: &Container,
-    header: &'static HeaderName,
-    (time, write): (TriggerTime, Write),
+    time: TriggerTime,
+    write: Write,
 ) -> Result<Option<Arc<Script>>, NosqlFault> {
-    let Some(value) = headers::text(call.headers(), header)? else { return Ok(None) };
-    let bad = |reason: &str| NosqlFault::from(headers::bad(header, value, reason));
+    let Some(value) = headers::text(call.headers(), header(time))? else { return Ok(None) };
+    let bad = |reason: String| NosqlFault::from(bad(time, value.trim(), reason));
     let mut names = value.split(',').map(str::trim).filter(|name| !name.is_empty());
     let Some(name) = names.next() else { return Ok(None) };
     if names.next().is_some() {
-        return Err(bad("a request has at most one trigger of each kind"));
+        return Err(bad(format!("a request has at most one {}-trigger", word(time))));
     }
-    let trigger = call.engine.find_trigger(container, name).ok_or_else(|| bad("no trigger has this name"))?;
+    let trigger = call.engine.find_trigger(container, name);
+    let trigger = trigger.ok_or_else(|| bad("the container has no trigger of this name".to_owned()))?;
     let (defined, operation) = trigger.definition().trigger().unwrap_or((time, TriggerOperation::All));
     if defined != time {
-        return Err(bad("the trigger runs at the other time"));
+        let (word, option) = (word(defined), option(defined));
+        return Err(bad(format!("it is a {word}-trigger, which belongs into the option {option}")));
     }
     if !fits(operation, write) {
-        return Err(bad("the trigger is for another operation"));
+        return Err(bad(format!(
+            "it is for the operation {operation:?}, and the request is {}",
+            article(write)
+        )));
     }
     Ok(Some(trigger))
+}
+
+/// The fault of a trigger that cannot run with a request.
+fn bad(time: TriggerTime, name: &str, reason: String) -> WireFault {
+    let header = header(time).as_str();
+    WireFault::Trigger { time: word(time), name: name.to_owned(), option: option(time), header, reason }
+}
+
+fn header(time: TriggerTime) -> &'static HeaderName {
+    match time {
+        TriggerTime::Pre => &names::PRE_TRIGGERS,
+        TriggerTime::Post => &names::POST_TRIGGERS,
+    }
+}
+
+fn word(time: TriggerTime) -> &'static str {
+    match time {
+        TriggerTime::Pre => "pre",
+        TriggerTime::Post => "post",
+    }
+}
+
+/// The option of a request that SDKs send as the header. Each writes it in its own way: `pre_trigger_include`,
+/// `PreTriggers`.
+fn option(time: TriggerTime) -> &'static str {
+    match time {
+        TriggerTime::Pre => "preTriggerInclude",
+        TriggerTime::Post => "postTriggerInclude",
+    }
+}
+
+fn article(write: Write) -> &'static str {
+    match write {
+        Write::Create => "a create",
+        Write::Replace => "a replace",
+        Write::Upsert => "an upsert",
+        Write::Delete => "a delete",
+    }
 }
 
 /// Whether a trigger for `operation` runs with a write.

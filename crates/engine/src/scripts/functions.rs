@@ -3,17 +3,18 @@
 use super::worker_fault;
 use crate::catalog::Container;
 use crate::engine::Engine;
-use eval::{UserCall, UserCallResult, UserFunctionFault};
+use eval::{UserCall, UserFunctionFault};
 use exec::{NoUserFunctions, PendingCalls, Program, UserFunctions};
 use model::{Ambient, EvaluationFault, Fault, QueryFault, ScriptKind};
-use script::{Clock, Function, FunctionBatch, ScriptFault, Turn, Workers};
+use script::{Clock, Evaluated, Function, FunctionBatch, ScriptFault, Turn, Workers};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use value::Value;
 
-/// Calls of the first batch. A batch has the time of one script, so slow functions get small batches.
+/// Calls of the first batch. Rows are called ahead of the query, which may not need them, so slow functions get small
+/// batches.
 const BATCH_CALLS_FIRST: usize = 16;
 /// Most calls of a batch.
 const BATCH_CALLS_MAX: usize = 2_048;
@@ -71,40 +72,21 @@ impl UserFunctions for ContainerFunctions {
     fn call(&self, calls: Vec<UserCall>) -> PendingCalls<'_> {
         Box::pin(async move {
             let mut results = Vec::with_capacity(calls.len());
-            let mut rest = &calls[..];
-            // Calls of a batch that took too long. Each of them gets the time of a script, and the first that takes
-            // longer ends the query, so an endless function takes that time twice.
-            let mut single = 0_usize;
-            while !rest.is_empty() {
-                let count = if single > 0 { 1 } else { self.batch_calls.load(Ordering::Relaxed) };
-                let (some, later) = rest.split_at(rest.len().min(count));
+            while results.len() < calls.len() {
+                let rest = &calls[results.len()..];
+                let some = &rest[..rest.len().min(self.batch_calls.load(Ordering::Relaxed))];
                 let begun = Instant::now();
-                let is_fault = match self.evaluate(some).await? {
-                    Ok(values) => {
-                        results.extend(values.into_iter().map(Ok));
-                        false
-                    }
-                    Err(ScriptFault::TimeExceeded { .. }) if some.len() > 1 => {
-                        single = some.len();
-                        self.batch_calls.store(1, Ordering::Relaxed);
-                        continue;
-                    }
-                    Err(fault) => {
-                        results.extend(self.blame(some, fault).await?);
-                        true
-                    }
-                };
-                rest = later;
-                if single > 0 {
-                    single -= 1;
-                } else {
-                    self.adapt(begun.elapsed());
+                let evaluated = self.evaluate(some).await;
+                results.extend(evaluated.results.into_iter().map(Ok));
+                if let Some(fault) = evaluated.fault {
+                    let fault = match worker_fault(fault) {
+                        Ok(fault) => return Err(fault),
+                        Err(fault) => function_fault(&fault),
+                    };
+                    // The query ends at the row of the fault, so those of the calls after it are never read.
+                    results.resize_with(calls.len(), || Err(fault.clone()));
                 }
-                if is_fault {
-                    // The query ends at the row of the fault, so these are never read.
-                    results.extend(rest.iter().map(|_| Err(UserFunctionFault::NotExecuted)));
-                    break;
-                }
+                self.adapt(begun.elapsed());
             }
             Ok(results)
         })
@@ -112,8 +94,7 @@ impl UserFunctions for ContainerFunctions {
 }
 
 impl ContainerFunctions {
-    /// The results of a batch, or the fault of one of its calls. Faults of the workers end the query.
-    async fn evaluate(&self, calls: &[UserCall]) -> Result<Result<Vec<Option<Value>>, ScriptFault>, Fault> {
+    async fn evaluate(&self, calls: &[UserCall]) -> Evaluated {
         let mut seed = [0; 8];
         self.ambient.fill_random(&mut seed);
         let clock = Clock::Running { start_ms: self.ambient.now_ms() };
@@ -122,37 +103,7 @@ impl ContainerFunctions {
             let position = self.positions.get(&call.function).copied().unwrap_or(u16::MAX);
             batch.push(position, call.arguments.iter().map(|argument| argument.as_ref().map(Value::as_ref)));
         }
-        match self.workers.evaluate(&batch, self.turn).await {
-            Ok(values) => Ok(Ok(values)),
-            Err(fault) => match worker_fault(fault) {
-                Ok(fault) => Err(fault),
-                Err(fault) => Ok(Err(fault)),
-            },
-        }
-    }
-
-    /// The results of the calls before the one that failed, its fault, and the same fault for those after it.
-    ///
-    /// The failing call is found by halving. A script that has used up its time is not run again for that: then every
-    /// call that is left has the fault.
-    async fn blame(&self, calls: &[UserCall], fault: ScriptFault) -> Result<Vec<UserCallResult>, Fault> {
-        let (mut results, mut suspects, mut fault) = (Vec::new(), calls, fault);
-        while suspects.len() > 1 && is_quick(&fault) {
-            let (first, second) = suspects.split_at(suspects.len() / 2);
-            match self.evaluate(first).await? {
-                Ok(values) => {
-                    results.extend(values.into_iter().map(Ok));
-                    suspects = second;
-                }
-                Err(found) => {
-                    fault = found;
-                    suspects = first;
-                }
-            }
-        }
-        let failed = function_fault(&fault);
-        results.resize_with(calls.len(), || Err(failed.clone()));
-        Ok(results)
+        self.workers.evaluate(&batch, self.turn).await
     }
 
     /// Chooses the size of the next batch.
@@ -166,19 +117,6 @@ impl ContainerFunctions {
             calls
         };
         self.batch_calls.store(next, Ordering::Relaxed);
-    }
-}
-
-/// Whether a batch with this fault can be run again.
-fn is_quick(fault: &ScriptFault) -> bool {
-    match fault {
-        ScriptFault::Syntax(_) | ScriptFault::Thrown(_) | ScriptFault::Result(_) => true,
-        ScriptFault::TimeExceeded { .. }
-        | ScriptFault::MemoryExceeded { .. }
-        | ScriptFault::InputTooLarge { .. }
-        | ScriptFault::Crashed { .. }
-        | ScriptFault::Busy
-        | ScriptFault::Unavailable { .. } => false,
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::process::{Broken, Frame, WorkerProcess};
 use crate::limits::{KILL_GRACE, Limits};
-use crate::wire::from_worker::{Failure, FromWorker};
+use crate::wire::from_worker::{BatchEnd, Failure, FromWorker};
 use crate::wire::to_worker;
 use crate::{Finished, Host, Operation, ScriptFault};
+use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 use value::Value;
 
@@ -12,7 +13,7 @@ use value::Value;
 #[derive(Debug)]
 pub(super) enum Ended {
     Finished(Finished),
-    Evaluated(Vec<Option<Value>>),
+    Evaluated { results: Vec<Option<Value>>, end: BatchEnd },
     Checked,
 }
 
@@ -37,14 +38,15 @@ impl<F> From<Broken> for Failed<F> {
     }
 }
 
-/// Sends a call and executes its operations until the worker has answered.
+/// Sends a call and executes its operations until the worker has answered, for `time` and some more at most.
 pub(super) async fn converse<H: Host>(
     worker: &mut WorkerProcess,
     call: &Frame,
     host: &mut H,
     limits: &Limits,
+    time: Duration,
 ) -> Result<Ended, Failed<H::Fault>> {
-    let deadline = Instant::now() + limits.time;
+    let deadline = Instant::now() + time;
     let exchange = exchange(worker, call, host, limits, deadline);
     timeout_at(deadline + KILL_GRACE, exchange).await.unwrap_or(Err(Failed::Overdue))
 }
@@ -69,7 +71,7 @@ async fn exchange<H: Host>(
                 replies?;
             }
             FromWorker::Finished(finished) => return Ok(Ended::Finished(finished)),
-            FromWorker::Evaluated(results) => return Ok(Ended::Evaluated(results)),
+            FromWorker::Evaluated { results, end } => return Ok(Ended::Evaluated { results, end }),
             FromWorker::Checked => return Ok(Ended::Checked),
             FromWorker::Failed { failure, log } => {
                 host.failed(log);
@@ -107,7 +109,7 @@ fn stop<F>() -> Result<Frame, Failed<F>> {
     Frame::new(to_worker::put_stop).map_err(Failed::Script)
 }
 
-fn fault(failure: Failure, limits: &Limits) -> ScriptFault {
+pub(super) fn fault(failure: Failure, limits: &Limits) -> ScriptFault {
     match failure {
         Failure::Syntax(fault) => ScriptFault::Syntax(fault),
         Failure::Thrown(thrown) => ScriptFault::Thrown(thrown),

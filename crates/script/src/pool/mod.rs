@@ -7,14 +7,16 @@ mod turns;
 pub use process::WorkerProgram;
 pub use turns::ScriptTurn;
 
-use crate::functions::{CallerId, FunctionBatch, Turn};
-use crate::limits::{Limits, SOURCE_BYTES_MAX};
+use crate::functions::{CallerId, Evaluated, FunctionBatch, Turn};
+use crate::limits::{BATCH_TIME_MAX, Limits, REPEATED_TIME_MAX, SOURCE_BYTES_MAX};
 use crate::metrics::PoolMetrics;
+use crate::wire::from_worker::{BatchEnd, Failure};
 use crate::wire::to_worker::{self, Allowance};
 use crate::{Call, CallFault, DocumentsUsed, Finished, Host, NoDocuments, ScriptFault};
-use conversation::{Ended, Failed, converse};
+use conversation::{Ended, Failed, converse, fault};
 use process::{Frame, WorkerProcess};
 use prometheus_client::registry::Registry;
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -101,21 +103,47 @@ impl Workers {
         self.recorded(async {
             check_size(&call.source)?;
             let frame = Frame::new(|out| to_worker::put_run(out, self.allowance(), call))?;
-            match self.call(&frame, host).await? {
+            match self.call(&frame, host, self.pool.limits.time).await? {
                 Ended::Finished(finished) => Ok(finished),
-                Ended::Evaluated(_) | Ended::Checked => Err(wrong_answer().into()),
+                Ended::Evaluated { .. } | Ended::Checked => Err(wrong_answer().into()),
             }
         })
         .await
     }
 
-    /// Calls user-defined functions; returns one result per call, `None` for undefined.
-    pub async fn evaluate(
+    /// Calls user-defined functions. Each call has the time of a script for itself.
+    pub async fn evaluate(&self, batch: &FunctionBatch, turn: Turn) -> Evaluated {
+        let begun = Instant::now();
+        let mut results = Vec::with_capacity(batch.len());
+        let mut rest = Cow::Borrowed(batch);
+        while !rest.is_empty() {
+            let (some, end) = match self.evaluate_some(&rest, turn).await {
+                Ok(evaluated) => evaluated,
+                Err(fault) => return Evaluated { results, fault: Some(fault) },
+            };
+            let done = some.len();
+            results.extend(some);
+            if let BatchEnd::Failed(failure) = end {
+                return Evaluated { results, fault: Some(fault(failure, &self.pool.limits)) };
+            }
+            if done == rest.len() {
+                break;
+            }
+            let mut later = rest.rest(done, begun.elapsed());
+            later.needs_own_runtimes |= end == BatchEnd::Again;
+            rest = Cow::Owned(later);
+        }
+        Evaluated { results, fault: None }
+    }
+
+    /// The results of the first calls of a batch, as many as a worker makes before others get their turn.
+    async fn evaluate_some(
         &self,
         batch: &FunctionBatch,
         turn: Turn,
-    ) -> Result<Vec<Option<Value>>, ScriptFault> {
-        let evaluated = self.recorded(async {
+    ) -> Result<(Vec<Option<Value>>, BatchEnd), ScriptFault> {
+        let (limits, started) = (&self.pool.limits, Instant::now());
+        let evaluated: Result<_, CallFault<DocumentsUsed>> = async {
             for function in &batch.functions {
                 check_size(&function.source)?;
             }
@@ -124,12 +152,21 @@ impl Workers {
                 Turn::Own(caller) => Some(self.pool.turn(caller).await?),
                 Turn::OfScript => None,
             };
-            match self.call_pure(&frame).await? {
-                Ended::Evaluated(results) if results.len() == batch.len() => Ok(results),
-                Ended::Evaluated(_) | Ended::Finished(_) | Ended::Checked => Err(wrong_answer().into()),
+            match self.call_pure(&frame, BATCH_TIME_MAX + REPEATED_TIME_MAX + limits.time).await? {
+                Ended::Evaluated { results, end } if has_advanced(batch, &results, &end) => {
+                    Ok((results, end))
+                }
+                Ended::Evaluated { .. } | Ended::Finished(_) | Ended::Checked => Err(wrong_answer().into()),
             }
-        });
-        evaluated.await.map_err(without_documents)
+        }
+        .await;
+        let recorded = match &evaluated {
+            Ok((_, BatchEnd::Failed(failure))) => Err(fault(failure.clone(), limits).into()),
+            Ok((_, BatchEnd::Reached | BatchEnd::Again)) => Ok(()),
+            Err(fault) => Err(fault.clone()),
+        };
+        self.pool.metrics.record(&recorded, started.elapsed());
+        evaluated.map_err(without_documents)
     }
 
     /// Checks that a text is a function that can be executed. The text is evaluated, its function is not called.
@@ -138,9 +175,9 @@ impl Workers {
             check_size(source)?;
             let frame = Frame::new(|out| to_worker::put_check(out, self.allowance(), source))?;
             let _turn = self.pool.turn(caller).await?;
-            match self.call_pure(&frame).await? {
+            match self.call_pure(&frame, self.pool.limits.time).await? {
                 Ended::Checked => Ok(()),
-                Ended::Evaluated(_) | Ended::Finished(_) => Err(wrong_answer().into()),
+                Ended::Evaluated { .. } | Ended::Finished(_) => Err(wrong_answer().into()),
             }
         });
         checked.await.map_err(without_documents)
@@ -177,23 +214,34 @@ impl Workers {
     }
 
     /// A call without operations. If its worker is lost, another one gets it, once: somebody may have killed the worker.
-    async fn call_pure(&self, frame: &Frame) -> Result<Ended, CallFault<DocumentsUsed>> {
-        match self.call(frame, &mut NoDocuments).await {
-            Err(CallFault::Script(ScriptFault::Crashed { .. })) => self.call(frame, &mut NoDocuments).await,
+    async fn call_pure(&self, frame: &Frame, time: Duration) -> Result<Ended, CallFault<DocumentsUsed>> {
+        match self.call(frame, &mut NoDocuments, time).await {
+            Err(CallFault::Script(ScriptFault::Crashed { .. })) => {
+                self.call(frame, &mut NoDocuments, time).await
+            }
             ended => ended,
         }
     }
 
-    /// Sends a call to a worker and sees it through.
-    async fn call<H: Host>(&self, frame: &Frame, host: &mut H) -> Result<Ended, CallFault<H::Fault>> {
+    /// Sends a call to a worker and sees it through, for about this time at most.
+    async fn call<H: Host>(
+        &self,
+        frame: &Frame,
+        host: &mut H,
+        time: Duration,
+    ) -> Result<Ended, CallFault<H::Fault>> {
         let limits = &self.pool.limits;
         let mut worker = self.pool.worker().await?;
-        match converse(&mut worker, frame, host, limits).await {
+        match converse(&mut worker, frame, host, limits, time).await {
+            // The heap is torn down, but the process keeps what its allocator holds.
+            Ok(ended @ Ended::Evaluated { end: BatchEnd::Failed(Failure::MemoryExceeded), .. }) => {
+                worker.kill().await;
+                Ok(ended)
+            }
             Ok(ended) => {
                 self.pool.keep(worker);
                 Ok(ended)
             }
-            // The heap is torn down, but the process keeps what its allocator holds.
             Err(Failed::Script(fault @ ScriptFault::MemoryExceeded { .. })) => {
                 worker.kill().await;
                 Err(fault.into())
@@ -293,6 +341,15 @@ fn check_size(source: &str) -> Result<(), ScriptFault> {
         return Err(ScriptFault::InputTooLarge { bytes: source.len() });
     }
     Ok(())
+}
+
+/// Whether an answer brings a batch closer to its end, so that it is not sent for ever.
+fn has_advanced(batch: &FunctionBatch, results: &[Option<Value>], end: &BatchEnd) -> bool {
+    match end {
+        BatchEnd::Reached => (1..=batch.len()).contains(&results.len()),
+        BatchEnd::Failed(_) => results.len() < batch.len(),
+        BatchEnd::Again => results.len() < batch.len() && !batch.needs_own_runtimes,
+    }
 }
 
 /// Checks and functions have no documents: a worker that asks for them is out of control.

@@ -1,15 +1,17 @@
-//! One worker process and its pipe.
+//! One worker process and its pipes.
 
 use crate::ScriptFault;
 use crate::limits::FRAME_BYTES_MAX;
 use crate::wire::from_worker::{self, FromWorker};
 use bytes::{Bytes, BytesMut};
-use std::os::fd::OwnedFd;
+
+#[cfg(target_os = "linux")]
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
+use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::process::{Child, Command};
 
 /// How a worker process is started: a program that calls [`worker::main`](crate::worker::main).
@@ -27,11 +29,18 @@ const START_MAX: Duration = Duration::from_secs(10);
 /// Bytes that one read from a worker asks for.
 const READ_BYTES: usize = 8 << 10;
 
+/// Bytes that a pipe holds, if the system grants them.
+#[cfg(target_os = "linux")]
+const PIPE_BYTES: usize = 256 << 10;
+
 /// A running worker. Dropping it kills the process.
 #[derive(Debug)]
 pub(super) struct WorkerProcess {
     child: Child,
-    pipe: UnixStream,
+    /// Two pipes and no socket: each read from a socket tells the other end that there is room, which would wake the server
+    /// and take the processor from the worker before it has begun.
+    to_worker: Sender,
+    from_worker: Receiver,
     received: BytesMut,
     /// Calls that it has executed.
     pub(super) calls: u32,
@@ -59,7 +68,7 @@ impl WorkerProcess {
 
     /// Sends a message; `frame` has room for the length in front.
     pub(super) async fn send(&mut self, frame: &Frame) -> Result<(), Broken> {
-        self.pipe.write_all(&frame.bytes).await.map_err(|_| Broken)
+        self.to_worker.write_all(&frame.bytes).await.map_err(|_| Broken)
     }
 
     /// Receives the next message. Cancelling loses nothing.
@@ -69,7 +78,7 @@ impl WorkerProcess {
                 return from_worker::read(message).map_err(|_| Broken);
             }
             self.received.reserve(READ_BYTES);
-            match self.pipe.read_buf(&mut self.received).await {
+            match self.from_worker.read_buf(&mut self.received).await {
                 Ok(1..) => {}
                 Ok(0) | Err(_) => return Err(Broken),
             }
@@ -134,12 +143,14 @@ impl Frame {
     }
 }
 
-/// Starts the process with nothing but its end of the pipe, which is its input and output.
+/// Starts the process with nothing but its ends of the pipes, which are its input and output.
 fn spawn(program: &WorkerProgram, memory_bytes: u64) -> std::io::Result<WorkerProcess> {
-    let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
-    ours.set_nonblocking(true)?;
-    let input = OwnedFd::from(theirs);
-    let output = input.try_clone()?;
+    let ((input, to_worker), (from_worker, output)) = (std::io::pipe()?, std::io::pipe()?);
+    #[cfg(target_os = "linux")]
+    for pipe in [to_worker.as_fd(), output.as_fd()] {
+        // With less, large messages take more turns.
+        let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_BYTES);
+    }
     let child = Command::new(&program.path)
         .args(&program.arguments)
         .arg(memory_bytes.to_string())
@@ -154,5 +165,11 @@ fn spawn(program: &WorkerProgram, memory_bytes: u64) -> std::io::Result<WorkerPr
         .process_group(0)
         .kill_on_drop(true)
         .spawn()?;
-    Ok(WorkerProcess { child, pipe: UnixStream::from_std(ours)?, received: BytesMut::new(), calls: 0 })
+    Ok(WorkerProcess {
+        child,
+        to_worker: Sender::from_owned_fd(to_worker.into())?,
+        from_worker: Receiver::from_owned_fd(from_worker.into())?,
+        received: BytesMut::new(),
+        calls: 0,
+    })
 }

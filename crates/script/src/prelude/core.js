@@ -118,5 +118,5 @@ const core = {
 // Prepares the globals of functions in queries, which have no documents.
 export function installFunctions(natives) {
   installShared(natives);
-  return { describe: describer(natives), seal: () => natives.load('seal')(natives.notice) };
+  return { describe: describer(natives), seal: () => natives.load('seal')(natives.notice, []) };
 }

@@ -105,10 +105,12 @@ function identified(value, options, natives) {
   return { ...document, id: natives.guid() };
 }
 
-// A body that a script reads and may write. It is written as text when the script has ended, since the script may
-// change the object until then. A character has at most three bytes, so most texts need no exact count.
-function makeBody(natives, initial, isWritable) {
-  let value = initial;
+// A body that a script reads and may write, of one call after the other. It is written as text when the script has
+// ended, since the script may change the object until then. A character has at most three bytes, so most texts need no
+// exact count.
+function makeBody(natives) {
+  let value;
+  let isWritable = false;
   const checked = (text) => {
     const { bodyMax, byteLength } = natives;
     if (text !== undefined && text.length * 3 > bodyMax && byteLength(text) > bodyMax) {
@@ -120,6 +122,11 @@ function makeBody(natives, initial, isWritable) {
   const body = {
     __proto__: null,
     isSet: false,
+    start(initial, mayBeSet) {
+      value = initial;
+      isWritable = mayBeSet;
+      body.isSet = false;
+    },
     get: () => value,
     set(next) {
       if (!isWritable) throw fail(ErrorCodes.Forbidden, 'Not a writable property: body');
@@ -133,7 +140,7 @@ function makeBody(natives, initial, isWritable) {
   return body;
 }
 
-// A request or response: its properties by name, and its body. A property without `set` is read-only.
+// The methods of a request or response: its properties by name, and its body. A property without `set` is read-only.
 function makeMessage(properties) {
   const find = (name) => (typeof name === 'string' ? properties[name] : undefined);
   const writable = (name) => {
@@ -153,25 +160,26 @@ function makeMessage(properties) {
   };
 }
 
-const constant = (value) => ({ __proto__: null, get: () => value });
+const readOnly = (get) => ({ __proto__: null, get });
 
-function makeRequest({ input, requestBody }) {
-  const { operationType } = input;
-  const request = makeMessage({ __proto__: null, body: requestBody, operationType: constant(operationType) });
-  request.getOperationType = () => operationType;
+function makeRequest(state) {
+  const getOperationType = () => state.operationType;
+  const request = makeMessage({ __proto__: null, body: state.requestBody, operationType: readOnly(getOperationType) });
+  request.getOperationType = getOperationType;
   return request;
 }
 
-function makeResponse({ input, responseBody }) {
-  const { quotaMax, quotaUsage } = input;
+function makeResponse(natives, state) {
+  const getMaxResourceQuota = () => natives.quotaMax();
+  const getResourceQuotaCurrentUsage = () => natives.quotaUsage();
   const response = makeMessage({
     __proto__: null,
-    body: responseBody,
-    maxResourceQuota: constant(quotaMax),
-    resourceQuotaCurrentUsage: constant(quotaUsage),
+    body: state.responseBody,
+    maxResourceQuota: readOnly(getMaxResourceQuota),
+    resourceQuotaCurrentUsage: readOnly(getResourceQuotaCurrentUsage),
   });
-  response.getMaxResourceQuota = () => quotaMax;
-  response.getResourceQuotaCurrentUsage = () => quotaUsage;
+  response.getMaxResourceQuota = getMaxResourceQuota;
+  response.getResourceQuotaCurrentUsage = getResourceQuotaCurrentUsage;
   return response;
 }
 
@@ -212,8 +220,8 @@ function makeCollection(natives, state, response) {
   };
 
   const collection = {
-    getSelfLink: () => state.input.selfLink,
-    getAltLink: () => state.input.altLink,
+    getSelfLink: () => natives.selfLink(),
+    getAltLink: () => natives.altLink(),
 
     createDocument: (collectionLink, body, options, callback) =>
       write(CREATE, collectionLink, body, options, callback),
@@ -293,14 +301,21 @@ function makeCollection(natives, state, response) {
     queryAttachments: refuseAttachment,
   };
   // Queries in JavaScript are compiled when the script first uses one.
-  const makeFluent = natives.load;
-  const helpers = { __proto__: null, optional, pageSize, textOption, collection: { ...collection }, response };
-  let fluent;
+  const { load } = natives;
+  const own = { ...collection };
+  const makeFluent = () => load('fluent')(core, {
+    __proto__: null,
+    optional,
+    pageSize,
+    textOption,
+    collection: own,
+    response: state.role === PRE_TRIGGER ? undefined : response,
+  });
   for (let index = 0; index < FLUENT_METHODS.length; index += 1) {
     const name = FLUENT_METHODS[index];
     collection[name] = (...values) => {
-      fluent ??= makeFluent('fluent')(core, helpers);
-      return fluent(name, values);
+      state.fluent ??= makeFluent();
+      return state.fluent(name, values);
     };
   }
   return collection;
@@ -326,64 +341,81 @@ function defineLazily(name, make) {
   });
 }
 
-function makeContext(natives, state) {
-  const isPreTrigger = state.input.role === PRE_TRIGGER;
-  const request = makeRequest(state);
-  const response = isPreTrigger ? undefined : makeResponse(state);
-  const collection = makeCollection(natives, state, response);
-  const context = {
-    getCollection: () => collection,
-    getRequest: () => request,
-    // A script cannot take an abort back, even if it catches the error.
-    abort(error) {
-      state.abortedBy = { __proto__: null, error };
-      throw error;
-    },
+// The methods of the objects that scripts get. Each call gets objects of its own with these methods, when it asks for
+// them; in a sealed runtime the methods are frozen.
+function makeMethods(natives, state) {
+  const requestMethods = makeRequest(state);
+  const responseMethods = makeResponse(natives, state);
+  const collectionMethods = makeCollection(natives, state, responseMethods);
+  const getRequest = () => (state.requestObject ??= { ...requestMethods });
+  const getResponse = () => (state.responseObject ??= { ...responseMethods });
+  const getCollection = () => (state.collection ??= { ...collectionMethods });
+  // A script cannot take an abort back, even if it catches the error.
+  const abort = (error) => {
+    state.abortedBy = { __proto__: null, error };
+    throw error;
   };
-  const shortcut = create(collection);
-  shortcut.request = request;
-  if (!isPreTrigger) {
-    context.getResponse = () => response;
-    shortcut.response = response;
-  }
-  return { __proto__: null, context, shortcut };
+  const makeContext = () => {
+    const context = { getCollection, getRequest, abort };
+    if (state.role !== PRE_TRIGGER) context.getResponse = getResponse;
+    return context;
+  };
+  const makeShortcut = () => {
+    const shortcut = create(getCollection());
+    shortcut.request = getRequest();
+    if (state.role !== PRE_TRIGGER) shortcut.response = getResponse();
+    return shortcut;
+  };
+  return {
+    __proto__: null,
+    getContext: () => (state.context ??= makeContext()),
+    getShortcut: () => (state.shortcut ??= makeShortcut()),
+    shared: [requestMethods, responseMethods, collectionMethods, makeContext()],
+  };
 }
 
 // Prepares the globals of a procedure or trigger; returns what the worker calls.
 export function installDocuments(natives) {
   installShared(natives);
   let rejections;
-  const state = { __proto__: null };
-  let made;
+  const state = { __proto__: null, requestBody: makeBody(natives), responseBody: makeBody(natives) };
   // Gives the script its input, before its text is evaluated.
-  const accept = (input) => {
-    rejections = new NativeMap();
-    made = undefined;
-    state.input = input;
-    state.requestBody = makeBody(natives, input.request, input.role === PRE_TRIGGER);
-    state.responseBody = makeBody(natives, input.response, true);
+  const accept = (role, operationType, request, response) => {
+    rejections = undefined;
+    state.role = role;
+    state.operationType = operationType;
+    state.request = request;
+    state.requestBody.start(request, role === PRE_TRIGGER);
+    state.responseBody.start(response, true);
     state.abortedBy = undefined;
+    state.context = undefined;
+    state.shortcut = undefined;
+    state.requestObject = undefined;
+    state.responseObject = undefined;
+    state.collection = undefined;
+    state.fluent = undefined;
     // The callbacks of queued operations are linked nodes, oldest first.
     state.first = null;
     state.last = null;
   };
-  accept({ __proto__: null });
-  const make = () => (made ??= makeContext(natives, state));
-  globalThis.getContext = () => make().context;
-  defineLazily('__', () => make().shortcut);
+  const reset = () => accept();
+  reset();
+  const { getContext, getShortcut, shared } = makeMethods(natives, state);
+  globalThis.getContext = getContext;
+  defineLazily('__', getShortcut);
 
   return {
     describe: describer(natives),
-    seal: () => natives.load('seal')(natives.notice),
+    seal: () => natives.load('seal')(natives.notice, shared),
 
     accept,
 
     // Forgets the call before, in a sealed runtime.
-    reset: () => accept({ __proto__: null }),
+    reset,
 
     // Calls the function of the script; returns what it returns.
     begin(script) {
-      const { role, request } = state.input;
+      const { role, request } = state;
       if (role === PROCEDURE && request !== undefined && !isArray(request)) {
         throw fail(ErrorCodes.BadRequest, 'The parameters must be an array.');
       }
@@ -406,6 +438,7 @@ export function installDocuments(natives) {
 
     // A promise was rejected without a handler, or has got one afterwards.
     reject(promise, reason, isHandled) {
+      rejections ??= new NativeMap();
       if (isHandled) apply(mapDelete, rejections, [promise]);
       else apply(mapSet, rejections, [promise, { __proto__: null, reason }]);
     },
@@ -413,7 +446,7 @@ export function installDocuments(natives) {
     // Ends the call: the JSON texts of the response and of the changed document.
     finish() {
       if (state.abortedBy !== undefined) throw state.abortedBy.error;
-      apply(mapForEach, rejections, [({ reason }) => { throw reason; }]);
+      if (rejections !== undefined) apply(mapForEach, rejections, [({ reason }) => { throw reason; }]);
       const { requestBody, responseBody } = state;
       return {
         __proto__: null,

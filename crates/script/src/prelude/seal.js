@@ -3,7 +3,9 @@
 //
 // What freezing cannot stop, and what would tell that something is frozen, is guarded: when code reads it, `notice` is
 // called, and then the call is repeated in a runtime of its own and this one is not used again.
-(function (notice) {
+//
+// `shared` are objects that code cannot reach, but whose methods it gets.
+(function (notice, shared) {
   'use strict';
   const { defineProperty, freeze, getOwnPropertyDescriptor, getPrototypeOf } = Object;
   const { apply, ownKeys } = Reflect;
@@ -32,6 +34,7 @@
 
   // What syntax and methods make, and no global names.
   const pending = [
+    ...shared,
     globalThis,
     function* () {},
     async function () {},

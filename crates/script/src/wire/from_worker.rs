@@ -25,7 +25,11 @@ pub(crate) enum FromWorker {
     },
     Operate(Vec<Operation>),
     Finished(Finished),
-    Evaluated(Vec<Option<Value>>),
+    /// The results of the first calls of a batch.
+    Evaluated {
+        results: Vec<Option<Value>>,
+        end: BatchEnd,
+    },
     Checked,
     /// The script needs a runtime of its own, and has already sent operations or used some of its time.
     Again,
@@ -34,6 +38,17 @@ pub(crate) enum FromWorker {
         failure: Failure,
         log: String,
     },
+}
+
+/// Why the results of a batch end where they end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum BatchEnd {
+    /// All calls are done, or the batch has taken its time.
+    Reached,
+    /// The next call has failed.
+    Failed(Failure),
+    /// The next call needs a runtime of its own, and has already used some of its time.
+    Again,
 }
 
 /// A fault as the worker sees it.
@@ -69,10 +84,19 @@ pub(crate) fn put_finished(out: &mut Vec<u8>, finished: &Finished) {
     out.put_bytes(finished.log.as_bytes());
 }
 
-/// Starts the results of a batch; they follow, each as a value.
-pub(crate) fn put_evaluated(out: &mut Vec<u8>, count: u32) {
+/// Puts `count` encoded results of a batch.
+pub(crate) fn put_evaluated(out: &mut Vec<u8>, count: u32, results: &[u8], end: &BatchEnd) {
     out.put_u8(EVALUATED);
     out.put_u32(count);
+    out.extend_from_slice(results);
+    match end {
+        BatchEnd::Reached => out.put_u8(0),
+        BatchEnd::Failed(failure) => {
+            out.put_u8(1);
+            put_failure(out, failure);
+        }
+        BatchEnd::Again => out.put_u8(2),
+    }
 }
 
 pub(crate) fn put_checked(out: &mut Vec<u8>) {
@@ -86,6 +110,10 @@ pub(crate) fn put_again(out: &mut Vec<u8>) {
 pub(crate) fn put_failed(out: &mut Vec<u8>, failure: &Failure, log: &str) {
     out.put_u8(FAILED);
     out.put_bytes(log.as_bytes());
+    put_failure(out, failure);
+}
+
+fn put_failure(out: &mut Vec<u8>, failure: &Failure) {
     match failure {
         Failure::Syntax(fault) => {
             out.put_u8(0);
@@ -128,7 +156,9 @@ pub(crate) fn read(message: Bytes) -> Result<FromWorker, Malformed> {
             document: fields.optional(Fields::text_bytes)?,
             log: fields.text()?,
         }),
-        EVALUATED => FromWorker::Evaluated(fields.list(values::result)?),
+        EVALUATED => {
+            FromWorker::Evaluated { results: fields.list(values::result)?, end: batch_end(&mut fields)? }
+        }
         CHECKED => FromWorker::Checked,
         AGAIN => FromWorker::Again,
         FAILED => FromWorker::Failed { log: fields.text()?, failure: failure(&mut fields)? },
@@ -144,6 +174,15 @@ fn operations_of(fields: &mut Fields) -> Result<Vec<Operation>, Malformed> {
         return Err(Malformed);
     }
     Ok(operations)
+}
+
+fn batch_end(fields: &mut Fields) -> Result<BatchEnd, Malformed> {
+    Ok(match fields.u8()? {
+        0 => BatchEnd::Reached,
+        1 => BatchEnd::Failed(failure(fields)?),
+        2 => BatchEnd::Again,
+        _ => return Err(Malformed),
+    })
 }
 
 fn failure(fields: &mut Fields) -> Result<Failure, Malformed> {

@@ -2,7 +2,7 @@
 
 use super::{from_worker, operations, to_worker, values};
 use crate::wire::bytes::{Fields, PutFields};
-use crate::wire::from_worker::{Failure, FromWorker};
+use crate::wire::from_worker::{BatchEnd, Failure, FromWorker};
 use crate::wire::to_worker::{Allowance, ToWorker};
 use crate::{
     Call, Clock, ContainerSize, DocumentLink, Finished, Function, FunctionBatch, IndexAction, Links,
@@ -247,7 +247,20 @@ fn batches_are_read_as_written() {
     let allowance = Allowance { time: Duration::from_secs(1), memory_bytes: 3 };
     let message = written(|out| to_worker::put_evaluate(out, allowance, &batch));
     let ToWorker::Evaluate { batch: read, .. } = to_worker::read(message).unwrap() else { panic!() };
+    // Only the server needs to know where calls end.
+    let batch = FunctionBatch { ends: Vec::new(), ..batch };
     assert_eq!(format!("{read:?}"), format!("{batch:?}"));
+}
+
+#[test]
+fn the_end_of_a_batch_is_read_as_written() {
+    for end in [BatchEnd::Reached, BatchEnd::Again, BatchEnd::Failed(Failure::TimeExceeded)] {
+        let message = written(|out| from_worker::put_evaluated(out, 1, &[0], &end));
+        let FromWorker::Evaluated { results, end: read } = from_worker::read(message).unwrap() else {
+            panic!()
+        };
+        assert_eq!((results.len(), read), (1, end));
+    }
 }
 
 #[test]

@@ -57,6 +57,7 @@ pub(crate) fn put_evaluate(out: &mut Vec<u8>, allowance: Allowance, batch: &Func
     }
     put_clock(out, batch.clock);
     out.put_u64(batch.seed);
+    out.put_bool(batch.needs_own_runtimes);
     out.put_u32(batch.count);
     out.extend_from_slice(&batch.calls);
 }
@@ -186,6 +187,8 @@ fn batch(fields: &mut Fields) -> Result<FunctionBatch, Malformed> {
         fields.list(|fields| Ok(Function { name: fields.text()?, source: fields.text()?.into() }))?;
     let clock = clock(fields)?;
     let seed = fields.u64()?;
+    let needs_own_runtimes = fields.bool()?;
     let count = fields.u32()?;
-    Ok(FunctionBatch { functions, clock, seed, calls: fields.rest().into(), count })
+    let calls = fields.rest().into();
+    Ok(FunctionBatch { functions, clock, seed, needs_own_runtimes, calls, ends: Vec::new(), count })
 }

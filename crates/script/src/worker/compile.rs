@@ -101,10 +101,13 @@ pub(super) fn function_of<'js>(
 ) -> Result<Function<'js>, Failure> {
     let value: Value = script.call(()).map_err(|error| outcome::failure(realm, ctx, error))?;
     let kind = kind(&value);
-    value.into_function().ok_or_else(|| {
-        let start = Outline::of(source).start.unwrap_or_default();
-        syntax(&format!("the script is {kind}, not a function"), start)
-    })
+    value.into_function().ok_or_else(|| no_function(kind, source))
+}
+
+/// The failure of a script that is something else than a function.
+pub(super) fn no_function(kind: &str, source: &str) -> Failure {
+    let start = Outline::of(source).start.unwrap_or_default();
+    syntax(&format!("the script is {kind}, not a function"), start)
 }
 
 /// A value in words.

@@ -4,20 +4,26 @@
 //! files, sockets, processes or signals, and no memory becomes executable. Whatever the kernel refuses is reported to
 //! the server, which logs it once, and the worker goes on with the rest.
 
+use super::peak;
 use rustix::process::{Resource, Rlimit, getpid, setpriority_process, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
 };
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::os::fd::RawFd;
+use std::time::{Duration, Instant};
 
 /// Address space beyond that of the started program and the heap of a script: messages, queued operations, spare
 /// runtimes and what the allocators hold.
 const ADDRESS_SPACE_MARGIN: u64 = 160 << 20;
 
-/// Processor time beyond the budget of a call after which the kernel ends the worker, in seconds.
-const PROCESSOR_MARGIN_SECONDS: u64 = 2;
+/// Processor time beyond the budget of a call after which the kernel ends the worker, in seconds. The kernel counts whole
+/// seconds, and a limit serves the calls of [`LIMIT_AGE_MAX`].
+const PROCESSOR_MARGIN_SECONDS: u64 = 4;
+
+/// How long a limit of processor time serves. To set one for each call is a part of what a short call takes.
+const LIMIT_AGE_MAX: Duration = Duration::from_secs(1);
 
 /// The lowest priority, whatever that of the server is.
 const NICE_MAX: i32 = 19;
@@ -31,6 +37,8 @@ pub(super) fn confine(memory_bytes: u64) -> Vec<String> {
         }
     };
     note("priority", setpriority_process(None, NICE_MAX).map_err(|error| error.to_string()));
+    // Before no file can be opened any more.
+    let files = peak::open_files().ok();
     note("address space", limit_address_space(memory_bytes));
     for (what, resource) in [
         ("core files", Resource::Core),
@@ -40,17 +48,31 @@ pub(super) fn confine(memory_bytes: u64) -> Vec<String> {
     ] {
         note(what, limit(resource, 0));
     }
-    note("system calls", filter_system_calls());
+    note("system calls", filter_system_calls(files));
     missing
 }
 
-/// Lets the kernel end the worker if it uses much more processor time than `budget` from now on. The server kills it
-/// earlier, unless the server is gone.
-pub(super) fn limit_processor_time(budget: Duration) {
-    let used = clock_gettime(ClockId::ProcessCPUTime).tv_sec.cast_unsigned();
-    let seconds = used + budget.as_secs() + PROCESSOR_MARGIN_SECONDS;
-    // Without it the worker ends when it next reads from its pipe.
-    let _ = setrlimit(Resource::Cpu, Rlimit { current: Some(seconds), maximum: None });
+/// Lets the kernel end the worker if a call uses much more processor time than it may. The server kills it earlier,
+/// unless the server is gone.
+#[derive(Debug, Default)]
+pub(super) struct ProcessorLimit {
+    budget: Duration,
+    until: Option<Instant>,
+}
+
+impl ProcessorLimit {
+    /// Sets the limit for a call, unless it was set lately: the one thread uses no more processor time than has passed.
+    pub(super) fn renew(&mut self, budget: Duration) {
+        let now = Instant::now();
+        if self.budget == budget && self.until.is_some_and(|until| now < until) {
+            return;
+        }
+        let used = clock_gettime(ClockId::ProcessCPUTime).tv_sec.cast_unsigned();
+        let seconds = used + budget.as_secs() + PROCESSOR_MARGIN_SECONDS;
+        // Without it the worker ends when it next reads from its pipe.
+        let _ = setrlimit(Resource::Cpu, Rlimit { current: Some(seconds), maximum: None });
+        *self = ProcessorLimit { budget, until: Some(now + LIMIT_AGE_MAX) };
+    }
 }
 
 fn limit(resource: Resource, most: u64) -> Result<(), String> {
@@ -69,12 +91,13 @@ fn limit_address_space(memory_bytes: u64) -> Result<(), String> {
     limit(Resource::As, now.saturating_add(memory_bytes).saturating_add(ADDRESS_SPACE_MARGIN))
 }
 
-fn filter_system_calls() -> Result<(), String> {
-    let program = program().map_err(|error| error.to_string())?;
+fn filter_system_calls(peak: Option<(RawFd, RawFd)>) -> Result<(), String> {
+    let program = program(peak).map_err(|error| error.to_string())?;
     seccompiler::apply_filter(&program).map_err(|error| error.to_string())
 }
 
-fn program() -> Result<BpfProgram, seccompiler::BackendError> {
+/// `peak` are the files of the peak of memory: that to read and that to write.
+fn program(peak: Option<(RawFd, RawFd)>) -> Result<BpfProgram, seccompiler::BackendError> {
     let always = [
         libc::SYS_brk,
         libc::SYS_clock_gettime,
@@ -113,8 +136,15 @@ fn program() -> Result<BpfProgram, seccompiler::BackendError> {
         // The limit of processor time, of this process.
         (libc::SYS_prlimit64, vec![equals(0, 0)?, equals(1, libc::RLIMIT_CPU.into())?]),
     ];
+    let file = |number: RawFd| equals(0, u64::from(number.cast_unsigned()));
+    let of_peak = match peak {
+        Some((status, reset)) => {
+            vec![(libc::SYS_pread64, vec![file(status)?]), (libc::SYS_pwrite64, vec![file(reset)?])]
+        }
+        None => Vec::new(),
+    };
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = always.map(|call| (call, Vec::new())).into();
-    for (call, conditions) in sometimes {
+    for (call, conditions) in sometimes.into_iter().chain(of_peak) {
         rules.insert(call, vec![SeccompRule::new(conditions)?]);
     }
     let architecture = std::env::consts::ARCH.try_into()?;

@@ -6,21 +6,30 @@ use super::outcome::{self, check_result};
 use super::realm::{Kind, Prelude, Realm};
 use super::sealing::is_sealable;
 use super::state::State;
-use crate::limits::{FRAME_BYTES_MAX, RESPONSE_BYTES_MAX};
+use crate::limits::{BATCH_TIME_MAX, FRAME_BYTES_MAX, REPEATED_TIME_MAX, RESPONSE_BYTES_MAX};
 use crate::wire::Malformed;
 use crate::wire::bytes::Fields;
-use crate::wire::from_worker::Failure;
+use crate::wire::from_worker::{BatchEnd, Failure};
 use crate::wire::to_worker::Allowance;
 use crate::wire::values::{self, Scalar};
 use crate::{Clock, FunctionBatch, ResultFault};
 use bytes::Bytes;
 use rquickjs::function::Args;
 use rquickjs::{Ctx, Function, Value};
+use std::time::Instant;
 
 /// Room in a message for what is not a result.
 const MESSAGE_MARGIN_BYTES: usize = 1024;
 
-/// Calls the functions; returns the encoded results.
+/// The encoded results of the first calls of a batch.
+#[derive(Debug)]
+pub(super) struct Evaluated {
+    pub(super) count: u32,
+    pub(super) results: Vec<u8>,
+    pub(super) end: BatchEnd,
+}
+
+/// Calls the functions in a sealed runtime.
 ///
 /// No row sees what another one has left behind. Rows are called in a sealed runtime, each with functions of its own,
 /// in strict mode, so that code which would change something shared throws (`sealing`). Code that throws, for this reason
@@ -31,66 +40,99 @@ pub(super) fn evaluate(
     prelude: Prelude,
     allowance: Allowance,
     batch: &FunctionBatch,
-) -> Result<Vec<u8>, Failure> {
+) -> Evaluated {
     realm.state.start(allowance, batch.clock, batch.seed);
     realm.limit_memory(allowance.memory_bytes);
     realm.context.with(|ctx| {
-        let mut sealed = Vec::with_capacity(batch.functions.len());
-        for function in &batch.functions {
-            sealed.push(self::sealed(&ctx, function).map_err(|failure| named(failure, &function.name))?);
-        }
-        let mut fields = Fields::new(Bytes::from(batch.calls.clone()));
-        let mut results = Vec::with_capacity(batch.calls.len());
-        for _ in 0..batch.count {
-            let index = usize::from(fields.u16().map_err(malformed)?);
-            let function = batch.functions.get(index).ok_or(Malformed).map_err(malformed)?;
-            let arguments = arguments(&mut fields).map_err(malformed)?;
+        let sealed: Result<Vec<_>, _> = batch
+            .functions
+            .iter()
+            .map(|function| sealed(&ctx, function).map_err(|failure| named(failure, &function.name)))
+            .collect();
+        let mut sealed = match sealed {
+            Ok(sealed) => sealed,
+            Err(failure) => {
+                return Evaluated { count: 0, results: Vec::new(), end: BatchEnd::Failed(failure) };
+            }
+        };
+        each(&realm.state, allowance, batch, |index, arguments, results| {
+            let function = &batch.functions[index];
             let length = results.len();
             if let Some(script) = &sealed[index] {
-                match (Caller { realm, ctx: &ctx, source: &function.source }).call(
-                    script,
-                    &arguments,
-                    &mut results,
-                ) {
-                    Ok(()) if !realm.state.has_noticed.get() => continue,
+                let caller = Caller { realm, ctx: &ctx, source: &function.source };
+                match caller.call(script, arguments, results) {
+                    Ok(()) if !realm.state.has_noticed.get() => return Ok(()),
                     Ok(()) | Err(Failure::Thrown(_) | Failure::Syntax(_)) => {
                         results.truncate(length);
                         sealed[index] = None;
+                        if allowance.time.saturating_sub(realm.state.time_left()) > REPEATED_TIME_MAX {
+                            return Err(BatchEnd::Again);
+                        }
                     }
                     Err(failure @ (Failure::TimeExceeded | Failure::MemoryExceeded | Failure::Result(_))) => {
-                        return Err(failure);
+                        return Err(BatchEnd::Failed(failure));
                     }
                 }
             }
-            let allowance = Allowance { time: realm.state.time_left(), ..allowance };
-            let clock = realm.state.clock_now();
-            let alone = Alone { prelude, allowance, clock, seed: realm.state.random() };
-            alone
-                .call(function, &arguments, &mut results)
-                .map_err(|failure| named(failure, &function.name))?;
-        }
-        Ok(results)
+            Alone::after(&realm.state, prelude, allowance).call(function, arguments, results)
+        })
     })
 }
 
-/// Calls the functions of a batch with few calls, each in a runtime of its own, which takes less than to seal one.
-pub(super) fn evaluate_few(
-    prelude: Prelude,
-    allowance: Allowance,
-    batch: &FunctionBatch,
-) -> Result<Vec<u8>, Failure> {
+/// Calls the functions of a batch each in a runtime of its own. For few calls this takes less than to seal one.
+pub(super) fn evaluate_alone(prelude: Prelude, allowance: Allowance, batch: &FunctionBatch) -> Evaluated {
     let state = State::default();
     state.start(allowance, batch.clock, batch.seed);
+    each(&state, allowance, batch, |index, arguments, results| {
+        Alone::after(&state, prelude, allowance).call(&batch.functions[index], arguments, results)
+    })
+}
+
+/// Makes the calls of a batch, each in its own time, until the batch has taken its time. `call` appends the result of the
+/// function with an index.
+fn each(
+    state: &State,
+    allowance: Allowance,
+    batch: &FunctionBatch,
+    mut call: impl FnMut(usize, &[Scalar], &mut Vec<u8>) -> Result<(), BatchEnd>,
+) -> Evaluated {
     let mut fields = Fields::new(Bytes::from(batch.calls.clone()));
     let mut results = Vec::with_capacity(batch.calls.len());
-    for _ in 0..batch.count {
-        let index = usize::from(fields.u16().map_err(malformed)?);
-        let function = batch.functions.get(index).ok_or(Malformed).map_err(malformed)?;
-        let arguments = arguments(&mut fields).map_err(malformed)?;
-        let alone = Alone::after(&state, prelude, allowance);
-        alone.call(function, &arguments, &mut results).map_err(|failure| named(failure, &function.name))?;
+    let end = Instant::now() + BATCH_TIME_MAX;
+    for count in 0..batch.count {
+        let now = Instant::now();
+        if count > 0 && now >= end {
+            return Evaluated { count, results, end: BatchEnd::Reached };
+        }
+        state.restart(now, allowance.time);
+        let length = results.len();
+        let called = match next(&mut fields, batch) {
+            Ok((index, arguments)) => call(index, &arguments, &mut results),
+            Err(malformed) => Err(BatchEnd::Failed(self::malformed(malformed))),
+        };
+        if let Err(end) = called {
+            results.truncate(length);
+            return Evaluated { count, results, end };
+        }
+        if results.len() > FRAME_BYTES_MAX - MESSAGE_MARGIN_BYTES {
+            results.truncate(length);
+            let end = match count {
+                0 => BatchEnd::Failed(Failure::Result(ResultFault::TooLarge { bytes_max: FRAME_BYTES_MAX })),
+                _ => BatchEnd::Reached,
+            };
+            return Evaluated { count, results, end };
+        }
     }
-    Ok(results)
+    Evaluated { count: batch.count, results, end: BatchEnd::Reached }
+}
+
+/// The function and the arguments of the next call.
+fn next(fields: &mut Fields, batch: &FunctionBatch) -> Result<(usize, Vec<Scalar>), Malformed> {
+    let index = usize::from(fields.u16()?);
+    if index >= batch.functions.len() {
+        return Err(Malformed);
+    }
+    Ok((index, arguments(fields)?))
 }
 
 /// A function for many rows; `None` if it has to be called in runtimes of its own.
@@ -118,27 +160,28 @@ struct Alone {
 }
 
 impl Alone {
-    /// A call that continues the time and the random numbers of a batch.
+    /// A call that continues the clock and the random numbers of a batch, with all of the time of a call.
     fn after(state: &State, prelude: Prelude, allowance: Allowance) -> Alone {
-        let allowance = Allowance { time: state.time_left(), ..allowance };
         Alone { prelude, allowance, clock: state.clock_now(), seed: state.random() }
     }
 
+    /// Appends the result of the call.
     fn call(
         &self,
         function: &crate::Function,
         arguments: &[Scalar],
         results: &mut Vec<u8>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), BatchEnd> {
         let Ok(realm) = Realm::new(self.prelude, Kind::Functions) else {
-            return Err(Failure::MemoryExceeded);
+            return Err(BatchEnd::Failed(Failure::MemoryExceeded));
         };
         realm.state.start(self.allowance, self.clock, self.seed);
         realm.limit_memory(self.allowance.memory_bytes);
-        realm.context.with(|ctx| {
+        let called = realm.context.with(|ctx| {
             let script = compile::compile(&ctx, &function.name, &function.source)?;
             Caller { realm: &realm, ctx: &ctx, source: &function.source }.call(&script, arguments, results)
-        })
+        });
+        called.map_err(|failure| BatchEnd::Failed(named(failure, &function.name)))
     }
 }
 
@@ -147,10 +190,21 @@ pub(super) fn check(realm: &Realm, allowance: Allowance, source: &str) -> Result
     realm.state.start(allowance, Clock::Fixed { at_ms: 0 }, 0);
     realm.limit_memory(allowance.memory_bytes);
     realm.context.with(|ctx| {
+        // Made before the script can change what it uses.
+        let is_class = || -> rquickjs::Result<Function> { ctx.eval(IS_CLASS) };
+        let is_class = is_class().map_err(|error| outcome::failure(realm, &ctx, error))?;
         let script = compile::compile(&ctx, "script", source)?;
-        compile::function_of(realm, &ctx, &script, source).map(|_| ())
+        let function = compile::function_of(realm, &ctx, &script, source)?;
+        match is_class.call((function,)).map_err(|error| outcome::failure(realm, &ctx, error))? {
+            true => Err(compile::no_function("a class", source)),
+            false => Ok(()),
+        }
     })
 }
+
+/// Whether a function is a class, which cannot be called: only the prototype of a class is fixed.
+const IS_CLASS: &str = "(({ getOwnPropertyDescriptor }) => (f) => \
+    getOwnPropertyDescriptor(f, 'prototype')?.writable === false)(Object)";
 
 /// Executes single calls of a batch.
 struct Caller<'a, 'js> {
@@ -174,11 +228,7 @@ impl<'js> Caller<'_, 'js> {
             values.push_arg(value).map_err(|error| self.failure(error))?;
         }
         let result: Value = function.call_arg(values).map_err(|error| self.failure(error))?;
-        self.put_result(&result, results)?;
-        if results.len() > FRAME_BYTES_MAX - MESSAGE_MARGIN_BYTES {
-            return Err(Failure::Result(ResultFault::TooLarge { bytes_max: FRAME_BYTES_MAX }));
-        }
-        Ok(())
+        self.put_result(&result, results)
     }
 
     fn value(&self, scalar: &Scalar) -> rquickjs::Result<Value<'js>> {

@@ -57,7 +57,9 @@ const ROOTS: &str = r#"
  [].values().map((value) => value), [].values().drop(1), [].values().flatMap((value) => [value]),
  Iterator.from({ next() {} }), Iterator.concat([]), new Uint8Array(1).values(), Object(1n), Object(Symbol.iterator),
  new Proxy({}, {}), (class {}), (() => 1), (function () {}).bind(null), /x/, new Date(0), new Error('x'),
- (async function* () {})(), Promise.resolve(1), new WeakRef({}), new FinalizationRegistry(() => 1), [][Symbol.iterator]()]
+ (async function* () {})(), Promise.resolve(1), new WeakRef({}), new FinalizationRegistry(() => 1), [][Symbol.iterator](),
+ ...(typeof getContext === 'undefined' ? [] : [getContext(), getContext().getCollection(), getContext().getRequest(),
+ getContext().getResponse(), __])]
 "#;
 
 /// Attempts to change each object by syntax and by `Object` and `Reflect`.

@@ -11,6 +11,7 @@
 //! | `compile`, `outline` | the text of a script to its function |
 //! | `procedure`, `functions` | the two kinds of calls |
 //! | `outcome` | how they end |
+//! | `peak` | whether a call may have used its memory up |
 //! | `state` | what native functions share: time, randomness, log, queued operations |
 //! | `spares`, `sealing` | runtimes that are made before they are needed; which scripts may share one |
 //! | `isolation` | tests that shared runtimes carry nothing from call to call |
@@ -24,6 +25,7 @@ mod isolation;
 mod natives;
 mod outcome;
 mod outline;
+mod peak;
 mod pipe;
 mod procedure;
 mod realm;
@@ -32,13 +34,17 @@ mod spares;
 mod state;
 
 use crate::Call;
-use crate::wire::from_worker::{self, Failure};
+use crate::limits::heap_bytes_max;
+use crate::wire::from_worker::{self, BatchEnd, Failure};
 use crate::wire::to_worker::{self, Allowance, ToWorker};
+#[cfg(target_os = "linux")]
+use confine::ProcessorLimit;
+use functions::Evaluated;
 use pipe::{Closed, Pipe};
 use realm::{Kind, Prelude, Realm};
 use spares::Spares;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The part of the time of a call, in percent, after which it is not repeated in the worker: what is left would be too
 /// little for a call that takes nearly all of it.
@@ -93,52 +99,64 @@ pub fn confine(memory_bytes: u64) -> Vec<String> {
     }
 }
 
+/// Nothing bounds the processor time where workers are not confined.
+#[cfg(not(target_os = "linux"))]
+#[derive(Debug, Default)]
+struct ProcessorLimit;
+
+#[cfg(not(target_os = "linux"))]
+impl ProcessorLimit {
+    fn renew(&mut self, _budget: Duration) {}
+}
+
 fn serve(memory_bytes: u64) -> Result<(), NoRuntime> {
     let missing = confine(memory_bytes);
     let mut spares = Spares::new(Prelude::compile()?)?;
-    let mut pipe = Pipe::default();
+    let (mut pipe, mut processor) = (Pipe::default(), ProcessorLimit::default());
     if pipe.send(|out| from_worker::put_ready(out, &missing)).is_err() {
         return Ok(());
     }
     while let Ok(message) = pipe.receive() {
         let Ok(message) = to_worker::read(message) else { return Ok(()) };
-        if call(&mut pipe, &mut spares, message)?.is_err() {
+        let begun = Instant::now();
+        if call(&mut pipe, &mut spares, &mut processor, message)?.is_err() {
             return Ok(());
         }
+        peak::forget(heap_bytes_max(memory_bytes), begun.elapsed());
         spares.replenish()?;
     }
     Ok(())
 }
 
 /// Executes one call and answers it.
-fn call(pipe: &mut Pipe, spares: &mut Spares, message: ToWorker) -> Result<Result<(), Closed>, NoRuntime> {
+fn call(
+    pipe: &mut Pipe,
+    spares: &mut Spares,
+    processor: &mut ProcessorLimit,
+    message: ToWorker,
+) -> Result<Result<(), Closed>, NoRuntime> {
     let answer = match message {
         ToWorker::Run { allowance, call } => {
-            limit_processor_time(&allowance);
+            processor.renew(allowance.time);
             run(pipe, spares, allowance, &call)?
         }
         ToWorker::Evaluate { allowance, batch } => {
-            limit_processor_time(&allowance);
-            let evaluated = match spares.take_sealed(&batch)? {
-                None => functions::evaluate_few(spares.prelude(), allowance, &batch),
+            processor.renew(allowance.time);
+            let (evaluated, sealed) = match spares.take_sealed(&batch)? {
+                None => (functions::evaluate_alone(spares.prelude(), allowance, &batch), None),
                 Some(realm) => {
-                    let evaluated = functions::evaluate(&realm, spares.prelude(), allowance, &batch);
-                    if evaluated.is_ok() {
-                        spares.keep_sealed(batch.functions, realm);
-                    }
-                    evaluated
+                    (functions::evaluate(&realm, spares.prelude(), allowance, &batch), Some(realm))
                 }
             };
-            match evaluated {
-                Ok(results) => Ok(pipe.send(|out| {
-                    from_worker::put_evaluated(out, batch.count);
-                    out.extend_from_slice(&results);
-                })),
-                Err(failure) => Err(failure.into()),
+            let Evaluated { count, results, end } = evaluated;
+            let sent = pipe.send(|out| from_worker::put_evaluated(out, count, &results, &end));
+            if let Some(realm) = sealed.filter(|_| !matches!(end, BatchEnd::Failed(_))) {
+                spares.keep_sealed(batch.functions, realm);
             }
+            Ok(sent)
         }
         ToWorker::Check { allowance, source } => {
-            limit_processor_time(&allowance);
+            processor.renew(allowance.time);
             let realm = spares.take(Kind::Documents)?;
             match functions::check(&realm, allowance, &source) {
                 Ok(()) => Ok(pipe.send(from_worker::put_checked)),
@@ -237,14 +255,6 @@ fn leaves_runtime<T>(ran: &Result<T, Over>) -> bool {
         Err(Over::Failed(Failure::Syntax(_) | Failure::TimeExceeded | Failure::MemoryExceeded))
         | Err(Over::Again | Over::Closed) => false,
     }
-}
-
-/// Bounds what a call can use if the server dies before it can kill the worker.
-fn limit_processor_time(allowance: &Allowance) {
-    #[cfg(target_os = "linux")]
-    confine::limit_processor_time(allowance.time);
-    #[cfg(not(target_os = "linux"))]
-    let _ = allowance;
 }
 
 #[cfg(test)]

@@ -37,6 +37,14 @@ pub(super) fn object<'js>(ctx: &Ctx<'js>, state: &Rc<State>) -> rquickjs::Result
     natives.set("log", Function::new(ctx.clone(), move |line: Text| shared.log(&line.0))?)?;
     let shared = Rc::clone(state);
     natives.set("notice", Function::new(ctx.clone(), move || shared.has_noticed.set(true))?)?;
+    let shared = Rc::clone(state);
+    natives.set("selfLink", Function::new(ctx.clone(), move || shared.links.borrow().self_link.clone())?)?;
+    let shared = Rc::clone(state);
+    natives.set("altLink", Function::new(ctx.clone(), move || shared.links.borrow().alt_link.clone())?)?;
+    let shared = Rc::clone(state);
+    natives.set("quotaMax", Function::new(ctx.clone(), move || shared.quota.borrow().max.clone())?)?;
+    let shared = Rc::clone(state);
+    natives.set("quotaUsage", Function::new(ctx.clone(), move || shared.quota.borrow().usage.clone())?)?;
     natives.set("byteLength", Function::new(ctx.clone(), |text: Text| text.0.len())?)?;
     natives.set("load", Function::new(ctx.clone(), load)?)?;
     natives.set("bodyMax", RESPONSE_BYTES_MAX)?;

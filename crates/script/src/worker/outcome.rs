@@ -32,8 +32,7 @@ pub(super) fn thrown<'js>(realm: &Realm, ctx: &Ctx<'js>, error: Value<'js>) -> F
     if realm.state.is_late() {
         return Failure::TimeExceeded;
     }
-    // Without memory for an error the engine throws null. By then it has freed what the script used, so only the time
-    // that it takes to fill the memory tells this from a null of the script.
+    // Without memory for an error the engine throws null.
     if error.is_null() && realm.state.may_be_full() || is_memory_error(realm, ctx, &error) {
         return Failure::MemoryExceeded;
     }

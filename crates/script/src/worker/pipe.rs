@@ -1,4 +1,4 @@
-//! Messages over standard input and output, which are both ends of one socket.
+//! Messages over standard input and output, which are pipes.
 
 use crate::limits::FRAME_BYTES_MAX;
 use bytes::{Bytes, BytesMut};
@@ -11,7 +11,7 @@ pub(super) struct Closed;
 /// Bytes that one read asks for.
 const READ_BYTES: usize = 64 << 10;
 
-/// The pipe to the server.
+/// The pipes from and to the server.
 #[derive(Debug, Default)]
 pub(super) struct Pipe {
     received: BytesMut,

@@ -22,7 +22,8 @@ pub(super) fn run(
 ) -> Result<Finished, Over> {
     let state = &realm.state;
     state.start(allowance, call.clock, call.seed);
-    state.links.replace(call.links.clone());
+    state.links.borrow_mut().clone_from(&call.links);
+    state.quota.borrow_mut().clone_from(&call.quota);
     state.logs.set(call.logs);
     realm.limit_memory(allowance.memory_bytes);
     let running = Running { realm };
@@ -72,7 +73,7 @@ impl Running<'_> {
             };
             // The text may use the input outside of its function.
             let accept =
-                || -> rquickjs::Result<()> { entry.accept.clone().restore(ctx)?.call((input(ctx, call)?,)) };
+                || -> rquickjs::Result<()> { entry.accept.clone().restore(ctx)?.call(input(ctx, call)?) };
             accept().map_err(|error| self.failure(ctx, error))?;
             let function = compile::function_of(self.realm, ctx, &script, &call.source)?;
             let begin = || -> rquickjs::Result<Value> { entry.begin.clone().restore(ctx)?.call((function,)) };
@@ -171,9 +172,10 @@ fn unsettled() -> Failure {
     Failure::Thrown(Thrown { text: format!("Error: {message}"), message, ..Thrown::default() })
 }
 
-/// What the prelude gets of a call.
-fn input<'js>(ctx: &Ctx<'js>, call: &Call) -> rquickjs::Result<Object<'js>> {
-    let input = Object::new(ctx.clone())?;
+/// What the prelude gets of a call: role, name of the write, request and response.
+type Input<'js> = (i32, Option<&'static str>, Value<'js>, Value<'js>);
+
+fn input<'js>(ctx: &Ctx<'js>, call: &Call) -> rquickjs::Result<Input<'js>> {
     let (role, operation, request, response) = match &call.role {
         Role::Procedure { parameters } => (0, None, Some(parameters), None),
         Role::PreTrigger { operation, document } => (1, Some(*operation), Some(document), None),
@@ -181,15 +183,7 @@ fn input<'js>(ctx: &Ctx<'js>, call: &Call) -> rquickjs::Result<Object<'js>> {
             (2, Some(*operation), Some(request), Some(document))
         }
     };
-    input.set("role", role)?;
-    input.set("operationType", operation.map(operation_name))?;
-    input.set("request", parsed(ctx, request)?)?;
-    input.set("response", parsed(ctx, response)?)?;
-    input.set("selfLink", call.links.self_link.as_str())?;
-    input.set("altLink", call.links.alt_link.as_str())?;
-    input.set("quotaMax", call.quota.max.as_str())?;
-    input.set("quotaUsage", call.quota.usage.as_str())?;
-    Ok(input)
+    Ok((role, operation.map(operation_name), parsed(ctx, request)?, parsed(ctx, response)?))
 }
 
 fn operation_name(operation: TriggerOperation) -> &'static str {

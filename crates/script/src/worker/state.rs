@@ -1,11 +1,12 @@
 //! What the native functions of a runtime share: time, randomness, log, and the queue of operations.
 
+use super::peak;
 use crate::limits::{
     LOG_BYTES_MAX, MESSAGE_BYTES_MAX, MESSAGE_OPERATIONS_MAX, PENDING_OPERATIONS_MAX, heap_bytes_max,
     pending_bytes_max,
 };
 use crate::wire::to_worker::Allowance;
-use crate::{Clock, DocumentLink, Links, Operation};
+use crate::{Clock, DocumentLink, Links, Operation, Quota};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -14,17 +15,12 @@ use std::time::{Duration, Instant};
 /// its response and return.
 const ACCEPTING_PERCENT: u32 = 80;
 
-/// Faster than any script fills its memory with objects that are smaller than an error: one of 48 bytes in 22 ns.
-const FILLED_BYTES_PER_SECOND_MAX: u32 = 2 << 30;
-
 /// The state of one runtime and its call.
 #[derive(Debug)]
 pub(super) struct State {
     started: Cell<Instant>,
     deadline: Cell<Option<Instant>>,
     accepting: Cell<Option<Instant>>,
-    /// Processor time of the worker when the call began.
-    processor_started: Cell<Duration>,
     memory_bytes: Cell<u64>,
     clock: Cell<Clock>,
     random: Cell<u64>,
@@ -40,6 +36,7 @@ pub(super) struct State {
     pub(super) has_lost_rejection: Cell<bool>,
     pub(super) is_budget_low: Cell<bool>,
     pub(super) links: RefCell<Links>,
+    pub(super) quota: RefCell<Quota>,
     pub(super) logs: Cell<bool>,
     log: RefCell<String>,
     queue: RefCell<VecDeque<Operation>>,
@@ -52,7 +49,6 @@ impl Default for State {
             started: Cell::new(Instant::now()),
             deadline: Cell::default(),
             accepting: Cell::default(),
-            processor_started: Cell::default(),
             memory_bytes: Cell::new(u64::MAX),
             clock: Cell::new(Clock::Fixed { at_ms: 0 }),
             random: Cell::default(),
@@ -63,6 +59,7 @@ impl Default for State {
             has_lost_rejection: Cell::default(),
             is_budget_low: Cell::default(),
             links: RefCell::default(),
+            quota: RefCell::default(),
             logs: Cell::default(),
             log: RefCell::default(),
             queue: RefCell::default(),
@@ -89,20 +86,12 @@ impl State {
         self.log.borrow_mut().clear();
         self.queue.borrow_mut().clear();
         self.queued_bytes.set(0);
-        self.processor_started.set(processor_time());
         self.memory_bytes.set(allowance.memory_bytes);
     }
 
-    /// Whether the call has run long enough to have filled its memory with small objects.
+    /// Whether the call may have filled its memory with small objects.
     pub(super) fn may_be_full(&self) -> bool {
-        let used = self.processor_used();
-        let heap_bytes = heap_bytes_max(self.memory_bytes.get());
-        used >= Duration::from_secs(heap_bytes) / FILLED_BYTES_PER_SECOND_MAX
-    }
-
-    /// The processor time of the call.
-    pub(super) fn processor_used(&self) -> Duration {
-        processor_time().saturating_sub(self.processor_started.get())
+        peak::may_have_filled(heap_bytes_max(self.memory_bytes.get()), self.started.get().elapsed())
     }
 
     /// How much of the time of the call is left.
@@ -110,6 +99,11 @@ impl State {
         self.deadline
             .get()
             .map_or(Duration::ZERO, |deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Gives the next call of a batch all of its time.
+    pub(super) fn restart(&self, now: Instant, time: Duration) {
+        self.deadline.set(Some(now + time));
     }
 
     /// Bounds the time of what is done before the call.
@@ -209,12 +203,6 @@ impl State {
             queue.push_front(operation);
         }
     }
-}
-
-/// Processor time of this process.
-fn processor_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    time.try_into().unwrap_or_default()
 }
 
 /// Bytes of the texts of an operation, all of which a script chooses.

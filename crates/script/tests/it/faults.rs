@@ -60,6 +60,21 @@ async fn a_text_that_is_no_function_is_refused_in_words() {
     }
 }
 
+/// The check of a stored script finds what its calls would find.
+#[tokio::test]
+async fn a_class_is_no_script() {
+    for (source, column) in [("class A {}", 1), ("  (class { constructor() {} })", 3)] {
+        let fault =
+            SyntaxFault { message: "the script is a class, not a function".to_owned(), line: 1, column };
+        assert_eq!(workers().check(CALLER, source).await, Err(ScriptFault::Syntax(fault)), "{source}");
+    }
+    for source in
+        ["class A {} function f() { return new A(); }", "function* f() {}", "() => 1", "async () => 1"]
+    {
+        assert_eq!(workers().check(CALLER, source).await, Ok(()), "{source}");
+    }
+}
+
 #[tokio::test]
 async fn an_error_outside_of_functions_has_its_line() {
     let error = thrown("// written for another place\nmodule.exports = function () {}").await;

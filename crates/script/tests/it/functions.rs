@@ -1,8 +1,9 @@
 //! Batches of calls of user-defined functions.
 
-use crate::fixture::{CALLER, NOW_MS, workers};
-use script::{Clock, Function, FunctionBatch, ResultFault, ScriptFault, Turn};
+use crate::fixture::{CALLER, NOW_MS, limits, program, workers};
+use script::{Clock, Evaluated, Function, FunctionBatch, Limits, ResultFault, ScriptFault, Turn, Workers};
 use std::sync::Arc;
+use std::time::Duration;
 use value::{Value, ValueRef};
 
 fn batch(functions: &[(&str, &str)]) -> FunctionBatch {
@@ -21,7 +22,7 @@ fn push(batch: &mut FunctionBatch, function: u16, arguments: &[Option<Value>]) {
 async fn one(source: &str, arguments: &[Option<Value>]) -> Result<Option<Value>, ScriptFault> {
     let mut batch = batch(&[("f", source)]);
     push(&mut batch, 0, arguments);
-    let mut results = workers().evaluate(&batch, Turn::Own(CALLER)).await?;
+    let mut results = workers().evaluate(&batch, Turn::Own(CALLER)).await.into_result()?;
     assert_eq!(results.len(), 1);
     Ok(results.remove(0))
 }
@@ -90,7 +91,7 @@ async fn rows_name_their_function() {
     }
     assert_eq!(batch.len(), 2000);
     assert!(!batch.is_empty() && batch.size_bytes() > 2000);
-    let results = workers().evaluate(&batch, Turn::Own(CALLER)).await.unwrap();
+    let results = workers().evaluate(&batch, Turn::Own(CALLER)).await.into_result().unwrap();
     for n in 0..1000_usize {
         assert_eq!(results[2 * n], Some(Value::Int64(2 * i64::try_from(n).unwrap())));
         assert_eq!(results[2 * n + 1], Some(Value::String(format!("hello {n}"))));
@@ -103,14 +104,17 @@ async fn errors_name_the_function_and_the_line() {
         batch(&[("good", "function () { return 1; }"), ("bad", "function (x) {\n  return x.y.z;\n}")]);
     push(&mut calls, 0, &[]);
     push(&mut calls, 1, &[json("{}")]);
-    let Err(ScriptFault::Thrown(error)) = workers().evaluate(&calls, Turn::Own(CALLER)).await else {
+    let Err(ScriptFault::Thrown(error)) = workers().evaluate(&calls, Turn::Own(CALLER)).await.into_result()
+    else {
         panic!()
     };
     assert_eq!(error.function.as_deref(), Some("bad"));
     assert!(error.text.starts_with("TypeError: "), "{}", error.text);
     assert!(error.stack.contains("bad:2:"), "{}", error.stack);
-    let calls = batch(&[("broken", "function (x) {\n  return x +;\n}")]);
-    let Err(ScriptFault::Syntax(fault)) = workers().evaluate(&calls, Turn::Own(CALLER)).await else {
+    let mut calls = batch(&[("broken", "function (x) {\n  return x +;\n}")]);
+    push(&mut calls, 0, &[]);
+    let Err(ScriptFault::Syntax(fault)) = workers().evaluate(&calls, Turn::Own(CALLER)).await.into_result()
+    else {
         panic!()
     };
     assert_eq!(fault.line, 2);
@@ -125,7 +129,9 @@ async fn errors_of_nested_functions_have_a_stack() {
     for numbers in [17..18, 0..40] {
         let mut calls = batch(&[("nested.js", nested)]);
         numbers.for_each(|n| push(&mut calls, 0, &[Some(Value::Int64(n))]));
-        let Err(ScriptFault::Thrown(error)) = workers().evaluate(&calls, Turn::Own(CALLER)).await else {
+        let Err(ScriptFault::Thrown(error)) =
+            workers().evaluate(&calls, Turn::Own(CALLER)).await.into_result()
+        else {
             panic!()
         };
         assert_eq!((error.number, error.text.as_str()), (Some(409), "Error: no 17"));
@@ -178,7 +184,7 @@ async fn rows_do_not_see_each_other() {
             for _ in 0..count {
                 push(&mut calls, 0, &[Some(Value::Int64(5))]);
             }
-            let results = workers.evaluate(&calls, Turn::Own(CALLER)).await;
+            let results = workers.evaluate(&calls, Turn::Own(CALLER)).await.into_result();
             match &expected {
                 Some(_) => assert_eq!(results, Ok(vec![expected.clone(); count]), "{source}"),
                 None => assert!(matches!(results, Err(ScriptFault::Thrown(_))), "{source}: {results:?}"),
@@ -198,7 +204,7 @@ async fn an_error_hook_does_not_outlive_its_row() {
     for n in 0..12 {
         push(&mut calls, 0, &[Some(Value::Int64(n))]);
     }
-    let results = workers.evaluate(&calls, Turn::Own(CALLER)).await.unwrap();
+    let results = workers.evaluate(&calls, Turn::Own(CALLER)).await.into_result().unwrap();
     assert_eq!(results[1..], vec![Some(Value::Int64(-1)); 11]);
 }
 
@@ -228,7 +234,7 @@ async fn functions_run_as_they_are_written() {
         assert_eq!(one(source, &[Some(Value::Int64(1))]).await.unwrap(), expected, "{source}");
         let mut calls = batch(&[("f", source)]);
         (0..12).for_each(|_| push(&mut calls, 0, &[Some(Value::Int64(1))]));
-        let results = workers().evaluate(&calls, Turn::Own(CALLER)).await.unwrap();
+        let results = workers().evaluate(&calls, Turn::Own(CALLER)).await.into_result().unwrap();
         assert_eq!(results, vec![expected; 12], "{source}");
     }
 }
@@ -260,9 +266,97 @@ async fn many_calls_have_the_results_of_single_ones() {
         for count in [1, 60, 1] {
             let mut batch = batch(&[("f", source)]);
             (0..count).for_each(|_| push(&mut batch, 0, &[Some(Value::Int64(7))]));
-            results.extend(workers.evaluate(&batch, Turn::Own(CALLER)).await.unwrap());
+            results.extend(workers.evaluate(&batch, Turn::Own(CALLER)).await.into_result().unwrap());
         }
         assert_eq!(results.len(), 62);
         assert!(results.iter().all(|result| *result == results[0]), "{source}: {results:?}");
+    }
+}
+
+/// Waits in JavaScript, which takes the time of the call.
+const WAIT: &str = "function wait(ms) { const end = Date.now() + ms; while (Date.now() < end) {} }";
+
+fn with_time(time: Duration) -> Workers {
+    Workers::new(program(), Limits { time, ..limits() })
+}
+
+fn numbers(batch: &mut FunctionBatch, count: i64) -> Vec<Option<Value>> {
+    let numbers: Vec<_> = (0..count).map(|n| Some(Value::Int64(n))).collect();
+    numbers.iter().for_each(|number| push(batch, 0, std::slice::from_ref(number)));
+    numbers
+}
+
+fn running(source: &str) -> FunctionBatch {
+    let functions = vec![Function { name: "f".to_owned(), source: Arc::from(source) }];
+    FunctionBatch::new(functions, Clock::Running { start_ms: NOW_MS }, 1)
+}
+
+/// All rows together take longer than one may.
+#[tokio::test]
+async fn each_row_has_the_time_of_a_script() {
+    let workers = with_time(Duration::from_secs(1));
+    for body in ["wait(200); return n;", "wait(200); return this ? n : n;"] {
+        for count in [7, 12] {
+            let mut batch = running(&format!("function f(n) {{ {body} }} {WAIT}"));
+            let numbers = numbers(&mut batch, count);
+            let evaluated = workers.evaluate(&batch, Turn::Own(CALLER)).await;
+            assert_eq!(evaluated, Evaluated { results: numbers, fault: None }, "{body}");
+        }
+    }
+}
+
+/// What it has used of its time in the shared runtime does not count.
+#[tokio::test]
+async fn a_row_that_is_called_again_has_all_of_its_time() {
+    let workers = with_time(Duration::from_secs(2));
+    let source = format!("function f(n) {{ if (n === 4) {{ wait(1200); zz = n; }} return n; }} {WAIT}");
+    let mut batch = running(&source);
+    let numbers = numbers(&mut batch, 12);
+    let evaluated = workers.evaluate(&batch, Turn::Own(CALLER)).await;
+    assert_eq!(evaluated, Evaluated { results: numbers, fault: None });
+}
+
+#[tokio::test]
+async fn the_rows_before_a_fault_have_results() {
+    let workers = with_time(Duration::from_secs(1));
+    for (work, count) in [("for (;;) {}", 12), ("for (;;) {}", 6), ("throw 'no'", 12), ("throw 'no'", 6)] {
+        let mut batch = running(&format!("function (n) {{ if (n === 4) {{ {work} }} return n; }}"));
+        let mut expected = numbers(&mut batch, count);
+        expected.truncate(4);
+        let Evaluated { results, fault } = workers.evaluate(&batch, Turn::Own(CALLER)).await;
+        assert_eq!(results, expected, "{work}");
+        let is_it = match &fault {
+            Some(ScriptFault::TimeExceeded { .. }) => work.starts_with("for"),
+            Some(ScriptFault::Thrown(thrown)) => thrown.text == "no",
+            _ => false,
+        };
+        assert!(is_it, "{work}: {fault:?}");
+    }
+}
+
+/// A second call would take the time of a script again.
+#[tokio::test]
+async fn an_endless_function_is_called_once() {
+    let workers = with_time(Duration::from_millis(300));
+    let mut batch = running("function () { for (;;) {} }");
+    numbers(&mut batch, 16);
+    let evaluated = workers.evaluate(&batch, Turn::Own(CALLER)).await;
+    assert!(matches!(evaluated.fault, Some(ScriptFault::TimeExceeded { .. })), "{evaluated:?}");
+    let mut registry = prometheus_client::registry::Registry::default();
+    workers.register_metrics(&mut registry);
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+    let counts: Vec<&str> = text.lines().filter(|line| line.starts_with("script_calls_total")).collect();
+    assert!(counts.contains(&"script_calls_total{result=\"time\"} 1"), "{counts:?}");
+    assert!(counts.iter().all(|line| line.ends_with(" 0") || line.contains("time")), "{counts:?}");
+}
+
+#[tokio::test]
+async fn random_numbers_go_on_in_the_rest_of_a_batch() {
+    let mut batch = running(&format!("function f() {{ wait(30); return Math.random(); }} {WAIT}"));
+    numbers(&mut batch, 12);
+    let results = workers().evaluate(&batch, Turn::Own(CALLER)).await.into_result().unwrap();
+    for (index, number) in results.iter().enumerate() {
+        assert!(!results[..index].contains(number), "{results:?}");
     }
 }

@@ -55,7 +55,6 @@ async fn endless_scripts_are_stopped() {
         "function () { Array.prototype.indexOf.call({ length: Number.MAX_SAFE_INTEGER }, 1); }",
         "function () { var a = []; a.length = 1e9; a.join(); }",
         "function () { Array.prototype.reverse.call({ length: 2 ** 53 - 1 }); }",
-        "function () { function f() { return Promise.resolve().then(f); } f(); }",
         "async function () { while (true) await null; }",
         "function () { var next = function () { __.readDocuments(__.getSelfLink(), next); }; next(); while (true) {} }",
         "function () { throw { get message() { while (true) {} } }; }",
@@ -77,16 +76,21 @@ async fn endless_scripts_are_stopped() {
 }
 
 #[tokio::test]
-async fn a_script_with_a_million_matches_is_stopped() {
-    // The engine collects all matches before it calls the function. Which limit that reaches first depends on the speed
-    // of the machine.
-    let source = "function () { 'x'.repeat(1 << 20).replace(/x/g, function () { while (true) {} }); }";
+async fn scripts_that_reach_the_limit_of_time_or_memory_are_stopped() {
+    // Which limit they reach first depends on the speed of the machine.
     let workers = hostile_workers();
-    let ended = run(&workers, source).await;
-    let is_stopped =
-        matches!(ended, Err(ScriptFault::TimeExceeded { .. } | ScriptFault::MemoryExceeded { .. }));
-    assert!(is_stopped, "{ended:?}");
-    still_works(&workers, source).await;
+    for source in [
+        // The engine collects all matches before it calls the function.
+        "function () { 'x'.repeat(1 << 20).replace(/x/g, function () { while (true) {} }); }",
+        // Each promise waits for the next one.
+        "function () { function f() { return Promise.resolve().then(f); } f(); }",
+    ] {
+        let ended = run(&workers, source).await;
+        let is_stopped =
+            matches!(ended, Err(ScriptFault::TimeExceeded { .. } | ScriptFault::MemoryExceeded { .. }));
+        assert!(is_stopped, "{source}: {ended:?}");
+        still_works(&workers, source).await;
+    }
 }
 
 #[tokio::test]
@@ -134,6 +138,11 @@ async fn used_up_memory_is_told_from_errors_of_scripts() {
     for (source, text) in [
         ("function () { throw new Error('out of memory'); }", "Error: out of memory"),
         ("function () { throw null; }", "null"),
+        ("function () { for (var i = 0; i < 2e7; i++) {} throw null; }", "null"),
+        ("function () { for (var i = 0; i < 2e6; i++) ({ i: [i] }); throw null; }", "null"),
+        // In a worker that has had nearly all of the memory before.
+        ("function () { new Uint8Array(44 << 20).fill(1); throw 'almost'; }", "almost"),
+        ("function () { for (var i = 0; i < 2e7; i++) {} throw null; }", "null"),
         ("function () { throw undefined; }", "undefined"),
         ("async function () { throw null; }", "null"),
         ("function () { getContext().abort(null); }", "null"),
@@ -364,6 +373,7 @@ async fn hostile_functions_are_stopped() {
         batch.push(0, std::iter::empty());
         let ended =
             tokio::time::timeout(WATCHDOG, workers.evaluate(&batch, Turn::Own(CALLER))).await.unwrap();
+        let ended = ended.into_result();
         assert!(matches!(ended, Err(ScriptFault::TimeExceeded { .. })), "{source}: {ended:?}");
         still_works(&workers, source).await;
     }

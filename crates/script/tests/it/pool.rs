@@ -104,8 +104,9 @@ async fn functions_within_an_operation_use_the_turn_of_the_script() {
     let function = Function { name: "f".to_owned(), source: Arc::from("function () { return 1; }") };
     let mut batch = FunctionBatch::new(vec![function], Clock::Fixed { at_ms: 0 }, 0);
     batch.push(0, std::iter::empty());
-    assert_eq!(workers.evaluate(&batch, Turn::Own(CALLER)).await, Err(ScriptFault::Busy));
-    assert_eq!(workers.evaluate(&batch, Turn::OfScript).await, Ok(vec![Some(value::Value::Int64(1))]));
+    assert_eq!(workers.evaluate(&batch, Turn::Own(CALLER)).await.into_result(), Err(ScriptFault::Busy));
+    let evaluated = workers.evaluate(&batch, Turn::OfScript).await.into_result();
+    assert_eq!(evaluated, Ok(vec![Some(value::Value::Int64(1))]));
     gate.open.notify_one();
     assert!(running.await.unwrap().is_ok());
 }

@@ -31,6 +31,24 @@ async fn calls_see_nothing_of_those_before() {
         ("function () { __.n = (__.n || 0) + 1; __.response.setBody(__.n); }", json!(1)),
         ("function () { var c = getContext(); c.n = (c.n || 0) + 1; __.response.setBody(c.n); }", json!(1)),
         ("function () { console.n = (console.n || 0) + 1; __.response.setBody(console.n); }", json!(1)),
+        // The methods of what the server gives to scripts.
+        (
+            "function () { var m = __.createDocument; m.n = (m.n || 0) + 1; __.response.setBody(m.n); }",
+            json!(1),
+        ),
+        (
+            "function () { var m = __.response.setBody; m.n = (m.n || 0) + 1; __.response.setBody(m.n); }",
+            json!(1),
+        ),
+        (
+            "function () { var m = getContext().abort; m.n = (m.n || 0) + 1; __.response.setBody(m.n); }",
+            json!(1),
+        ),
+        (
+            "function () { var c = getContext().getCollection(); c.map = c.map.n = 1; \
+             __.response.setBody([c.map, __.map, typeof getContext().getRequest().n]); }",
+            json!([1, 1, "undefined"]),
+        ),
         (
             "function () { __ = { n: (__.n || 0) + 1, response: __.response }; __.response.setBody(__.n); }",
             json!(1),

@@ -238,10 +238,21 @@ async fn time_is_limited() {
     let client = client_with(Duration::from_secs(3)).await;
     let endless = "function () { var c = getContext().getCollection();
         c.createDocument(c.getSelfLink(), { id: 'a', pk: 'k' }, function () { for (;;) {} }); }";
-    assert_eq!(execute(&client, endless, &json!([])).await.code(), (408, 0));
+    let refused = execute(&client, endless, &json!([])).await;
+    assert_eq!(refused.code(), (408, 0));
+    assert!(refused.message().contains("time of 3s, which the setting script-timeout-ms"), "{refused:?}");
     assert_eq!(ids(&client).await, Vec::<String>::new());
     let next = execute(&client, "function () { getContext().getResponse().setBody(1); }", &json!([])).await;
     assert_eq!((next.status, next.json()), (StatusCode::OK, json!(1)));
+}
+
+#[tokio::test]
+async fn memory_is_limited() {
+    let client = client_with_memory(13 << 20).await;
+    let greedy = "function () { var a = []; for (;;) a.push(new Array(1000).fill(1)); }";
+    let refused = execute(&client, greedy, &json!([])).await;
+    assert_eq!(refused.code(), (403, 0), "{refused:?}");
+    assert!(refused.message().contains("bytes, which the setting script-memory-bytes"), "{refused:?}");
 }
 
 #[tokio::test]

@@ -228,17 +228,36 @@ async fn triggers_that_fail_undo_the_write() {
     let twice: Json =
         json!({ "id": "t0", "body": "function () {}", "triggerType": "Pre", "triggerOperation": "All" });
     assert_eq!(client.send(Call::post("/dbs/d/colls/c/triggers").json(&twice)).await.code(), (409, 0));
-    for (header, names) in [
-        ("x-ms-documentdb-pre-trigger-include", "t0,t1"),
-        ("x-ms-documentdb-pre-trigger-include", "t0,t0"),
-        ("x-ms-documentdb-post-trigger-include", "t6,t7"),
-        ("x-ms-documentdb-pre-trigger-include", "t6"),
-        ("x-ms-documentdb-post-trigger-include", "t0"),
-        ("x-ms-documentdb-pre-trigger-include", "absent"),
+    is_empty(&client).await;
+}
+
+/// Who uses an SDK knows the name of the trigger and the option, not the header.
+#[tokio::test]
+async fn triggers_that_cannot_run_are_named_with_the_option_of_the_request() {
+    let client = client().await;
+    for (id, time, operation) in [("a", "Pre", "All"), ("b", "Post", "All"), ("gone", "Pre", "Delete")] {
+        let trigger =
+            json!({ "id": id, "body": "function () {}", "triggerType": time, "triggerOperation": operation });
+        client.create("/dbs/d/colls/c/triggers", trigger).await;
+    }
+    let pre = ("preTriggerInclude", "x-ms-documentdb-pre-trigger-include");
+    let post = ("postTriggerInclude", "x-ms-documentdb-post-trigger-include");
+    for ((option, header), names, reason) in [
+        (pre, "a,gone", "a request has at most one pre-trigger"),
+        (pre, "a,a", "a request has at most one pre-trigger"),
+        (post, "b,b", "a request has at most one post-trigger"),
+        (pre, "b", "it is a post-trigger, which belongs into the option postTriggerInclude"),
+        (post, "a", "it is a pre-trigger, which belongs into the option preTriggerInclude"),
+        (pre, "absent", "the container has no trigger of this name"),
+        (pre, "gone", "it is for the operation Delete, and the request is a create"),
     ] {
         let create = Call::post(DOCS).key(&json!(["k"])).header(header, names);
         let refused = client.send(create.json(&json!({ "id": "a", "pk": "k" }))).await;
         assert_eq!(refused.code(), (400, 0), "{names}: {refused:?}");
+        for part in [&format!("-trigger \"{names}\""), option, header, reason] {
+            let message = refused.message().replace("\\\"", "\"");
+            assert!(message.contains(part), "{part}: {message}");
+        }
     }
     is_empty(&client).await;
 }
