@@ -71,7 +71,7 @@ fn named(
     if !fits(operation, write) {
         return Err(bad(format!(
             "it is for the operation {operation:?}, and the request is {}",
-            article(write)
+            in_words(write)
         )));
     }
     Ok(Some(trigger))
@@ -82,7 +82,7 @@ fn bad(time: TriggerTime, name: &str, reason: String) -> WireFault {
     WireFault::Trigger { time, name: name.to_owned(), reason }
 }
 
-fn article(write: Write) -> &'static str {
+fn in_words(write: Write) -> &'static str {
     match write {
         Write::Create => "a create",
         Write::Replace => "a replace",
