@@ -19,11 +19,12 @@ pub(crate) use subject::Subject;
 use crate::client_plan::Unmergeable;
 use crate::compatibility::StrictFault;
 use crate::wire::body::BodyFault;
+use crate::wire::trigger_time;
 use engine::script::ScriptFault;
 use engine::{RefusedDocument, ScriptRefusal, refusal_charge};
 use model::{
     AccessFault, Charge, ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, QueryFault,
-    RequestFault, SessionToken, StorageFault,
+    RequestFault, SessionToken, StorageFault, TriggerTime,
 };
 use sql::SqlFaults;
 use thiserror::Error;
@@ -140,9 +141,12 @@ pub(crate) enum WireFault {
     Header { name: &'static str, value: String, reason: String },
     /// A trigger that the request names cannot run with it.
     #[error(
-        "the {time}-trigger \"{name}\" of the request (option {option} of SDKs, header {header}): {reason}"
+        "the {}-trigger \"{name}\" of the request (option {} of SDKs, header {}): {reason}",
+        trigger_time::word(*time),
+        trigger_time::option(*time),
+        trigger_time::header(*time)
     )]
-    Trigger { time: &'static str, name: String, option: &'static str, header: &'static str, reason: String },
+    Trigger { time: TriggerTime, name: String, reason: String },
     #[error("the partition key header \"{text}\" is invalid: {reason}")]
     PartitionKey { text: String, reason: &'static str },
     #[error("the session token \"{text}\" is invalid")]

@@ -2,10 +2,10 @@
 
 use crate::faults::{NosqlFault, WireFault};
 use crate::operations::Call;
-use crate::wire::{headers, names};
+use crate::wire::headers;
+use crate::wire::trigger_time::{header, option, word};
 use engine::script::TriggerOperation as Write;
 use engine::{Container, Script};
-use http::HeaderName;
 use model::{TriggerOperation, TriggerTime};
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ fn named(
     if !fits(operation, write) {
         return Err(bad(format!(
             "it is for the operation {operation:?}, and the request is {}",
-            article(write)
+            in_words(write)
         )));
     }
     Ok(Some(trigger))
@@ -79,34 +79,10 @@ fn named(
 
 /// The fault of a trigger that cannot run with a request.
 fn bad(time: TriggerTime, name: &str, reason: String) -> WireFault {
-    let header = header(time).as_str();
-    WireFault::Trigger { time: word(time), name: name.to_owned(), option: option(time), header, reason }
+    WireFault::Trigger { time, name: name.to_owned(), reason }
 }
 
-fn header(time: TriggerTime) -> &'static HeaderName {
-    match time {
-        TriggerTime::Pre => &names::PRE_TRIGGERS,
-        TriggerTime::Post => &names::POST_TRIGGERS,
-    }
-}
-
-fn word(time: TriggerTime) -> &'static str {
-    match time {
-        TriggerTime::Pre => "pre",
-        TriggerTime::Post => "post",
-    }
-}
-
-/// The option of a request that SDKs send as the header. Each writes it in its own way: `pre_trigger_include`,
-/// `PreTriggers`.
-fn option(time: TriggerTime) -> &'static str {
-    match time {
-        TriggerTime::Pre => "preTriggerInclude",
-        TriggerTime::Post => "postTriggerInclude",
-    }
-}
-
-fn article(write: Write) -> &'static str {
+fn in_words(write: Write) -> &'static str {
     match write {
         Write::Create => "a create",
         Write::Replace => "a replace",

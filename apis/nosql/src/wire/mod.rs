@@ -19,6 +19,7 @@ pub(crate) mod reply;
 pub(crate) mod resources;
 pub(crate) mod session;
 pub(crate) mod small_resources;
+pub(crate) mod trigger_time;
 pub(crate) mod version;
 
 pub(crate) use api_http::{answer_body, body, date, percent, request_headers};

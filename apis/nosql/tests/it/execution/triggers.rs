@@ -192,10 +192,10 @@ async fn triggers_that_do_not_fit_are_refused() {
     define(&client, "post", "Post", "All", "function () {}").await;
     let body = json!({ "id": "a", "pk": "k" });
     for (header, trigger, reason) in [
-        (PRE, "pre", "another operation"),
-        (PRE, "post", "the other time"),
-        (POST, "pre", "the other time"),
-        (PRE, "nothing", "no trigger has this name"),
+        (PRE, "pre", "for the operation Replace, and the request is a create"),
+        (PRE, "post", "it is a post-trigger"),
+        (POST, "pre", "it is a pre-trigger"),
+        (PRE, "nothing", "no trigger of this name"),
         (POST, "post,post", "at most one"),
     ] {
         let refused = create(&client, &body, header, trigger).await;
