@@ -64,11 +64,14 @@ impl Store {
     /// Blocking: reads and writes files, so it should not run on an async worker.
     pub fn open(options: EmbeddedOptions) -> Result<Store, OpenFault> {
         let path = options.path.clone();
-        Store::open_rows(options).map_err(|fault| match fault {
+        let opened = Store::open_rows(options);
+        if let Err(OpenFault::Engine { .. }) = &opened
             // The engine has read a part of every table and does not say which one is damaged.
-            OpenFault::Engine { .. } => embedded::damaged_table(&path).unwrap_or(fault),
-            _ => fault,
-        })
+            && let Some(fault) = embedded::damaged_table(&path)
+        {
+            return Err(fault);
+        }
+        opened
     }
 
     fn open_rows(options: EmbeddedOptions) -> Result<Store, OpenFault> {

@@ -23,7 +23,7 @@ use serde_json::json;
 use std::sync::Arc;
 use value::Document;
 
-const SMALL: IndexOptions = IndexOptions {
+pub(crate) const SMALL: IndexOptions = IndexOptions {
     inline_documents_max: 8,
     flush_documents: 24,
     flush_bytes: 1 << 20,
@@ -33,12 +33,12 @@ const SMALL: IndexOptions = IndexOptions {
 };
 
 /// A container of one partition over a store that outlives it.
-struct IndexFixture {
-    store: Store,
-    shape: Arc<CurrentShape>,
-    clock: Arc<TestClock>,
-    partition: PhysicalPartition,
-    key: LogicalKey,
+pub(crate) struct IndexFixture {
+    pub(crate) store: Store,
+    pub(crate) shape: Arc<CurrentShape>,
+    pub(crate) clock: Arc<TestClock>,
+    pub(crate) partition: PhysicalPartition,
+    pub(crate) key: LogicalKey,
 }
 
 fn definition(policy: &IndexingPolicy) -> ContainerDefinition {
@@ -48,12 +48,12 @@ fn definition(policy: &IndexingPolicy) -> ContainerDefinition {
     draft.checked().unwrap()
 }
 
-fn policy(included: &[&str], excluded: &[&str]) -> IndexingPolicy {
+pub(crate) fn policy(included: &[&str], excluded: &[&str]) -> IndexingPolicy {
     IndexingPolicy::by_texts(included, excluded).unwrap()
 }
 
 /// The same with a composite index on two properties.
-fn with_order(policy: IndexingPolicy) -> IndexingPolicy {
+pub(crate) fn with_order(policy: IndexingPolicy) -> IndexingPolicy {
     let order = CompositeIndex::over(&[("/odd", false), ("/v", true)]).unwrap();
     IndexingPolicy { composite: vec![order], ..policy }
 }
@@ -68,7 +68,7 @@ async fn open(
     open_with(store, shape, clock, IndexMemory::new(SMALL)).await
 }
 
-async fn open_with(
+pub(crate) async fn open_with(
     store: &Store,
     shape: &Arc<CurrentShape>,
     clock: &Arc<TestClock>,
@@ -87,7 +87,7 @@ async fn open_with(
 }
 
 impl IndexFixture {
-    async fn new(store: Store) -> IndexFixture {
+    pub(crate) async fn new(store: Store) -> IndexFixture {
         let definition = definition(&IndexingPolicy::default());
         let mut batch = Batch::default();
         new_partition_rows(ID, 0, &mut batch);
@@ -100,22 +100,22 @@ impl IndexFixture {
         IndexFixture { store, shape, clock, partition, key: LogicalKey { partition_key, effective } }
     }
 
-    async fn in_memory() -> IndexFixture {
+    pub(crate) async fn in_memory() -> IndexFixture {
         IndexFixture::new(Store::memory(&SPACES, CommitMode::Inline)).await
     }
 
     /// As after the death of the process: nothing is closed.
-    async fn restart(&mut self) {
+    pub(crate) async fn restart(&mut self) {
         self.partition = open(&self.store, &self.shape, &self.clock).await.unwrap();
     }
 
-    fn replace_policy(&self, policy: &IndexingPolicy) {
+    pub(crate) fn replace_policy(&self, policy: &IndexingPolicy) {
         let mut shape = ContainerShape::from(&definition(policy));
         shape.change = self.shape.load().change + 1;
         assert!(self.shape.adopt(shape));
     }
 
-    async fn run(&self, mutation: Mutation) -> Result<(), StepFault> {
+    pub(crate) async fn run(&self, mutation: Mutation) -> Result<(), StepFault> {
         let transaction = Transaction {
             key: self.key.clone(),
             operations: vec![DocumentOperation::Write(mutation)],
@@ -124,19 +124,19 @@ impl IndexFixture {
         self.partition.execute(transaction).await.map(drop)
     }
 
-    async fn put(&self, id: usize, version: usize) -> Result<(), StepFault> {
+    pub(crate) async fn put(&self, id: usize, version: usize) -> Result<(), StepFault> {
         let text =
             json!({ "id": format!("{id}"), "pk": "a", "v": version, "odd": id % 2, "tags": [id % 3, "x"] });
         let document = Document::from_json(text.to_string().as_bytes()).unwrap();
         self.run(Mutation::Upsert { item: Item::new(document).unwrap(), condition: Condition::None }).await
     }
 
-    async fn delete(&self, id: usize) -> Result<(), StepFault> {
+    pub(crate) async fn delete(&self, id: usize) -> Result<(), StepFault> {
         self.run(Mutation::Delete { target: Target::Id(format!("{id}")), condition: Condition::None }).await
     }
 
     /// Waits until the index has no running work that changes its rows.
-    async fn wait_until_stable(&self) {
+    pub(crate) async fn wait_until_stable(&self) {
         const ROUNDS_MAX: usize = 10_000;
         let mut before = usize::MAX;
         for _ in 0..ROUNDS_MAX {
@@ -152,13 +152,13 @@ impl IndexFixture {
         panic!("the index does not become stable: {} %", self.partition.index_progress());
     }
 
-    async fn index_rows(&self) -> Vec<(bytes::Bytes, bytes::Bytes)> {
+    pub(crate) async fn index_rows(&self) -> Vec<(bytes::Bytes, bytes::Bytes)> {
         let limit = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
         let view = self.store.view().await.unwrap();
         view.scan(INDEX, KeyRange::all(), Direction::Forward, limit).await.unwrap().rows
     }
 
-    async fn audit(&self) {
+    pub(crate) async fn audit(&self) {
         let findings = self.partition.audit_index().await.unwrap();
         assert!(findings.is_empty(), "{:?}", findings.first());
         let view = self.partition.view().await.unwrap();
@@ -166,7 +166,7 @@ impl IndexFixture {
         assert_eq!(counted, self.partition.counts().documents);
     }
 
-    async fn count(&self, name: &str, value: i64) -> Result<u64, Fault> {
+    pub(crate) async fn count(&self, name: &str, value: i64) -> Result<u64, Fault> {
         let mut code = Vec::new();
         value::encode_key_value(&value::Value::Int64(value), &mut code);
         let path = IndexPath::property([IndexStep::Name(name)]);
@@ -212,25 +212,6 @@ async fn runs_and_restarts(mut fixture: IndexFixture) {
         fixture.count("odd", 0).await.unwrap() + fixture.count("odd", 1).await.unwrap(),
         fixture.partition.counts().documents
     );
-}
-
-/// Before the first flush nothing of an index is stored. After a crash it serves at once all the same, so that queries
-/// cost what they did before.
-#[tokio::test]
-async fn an_index_that_was_never_flushed_serves_after_a_restart() {
-    let mut fixture = IndexFixture::in_memory().await;
-    let options = IndexOptions { flush_documents: 300, ..SMALL };
-    fixture.partition =
-        open_with(&fixture.store, &fixture.shape, &fixture.clock, IndexMemory::new(options)).await.unwrap();
-    for id in 0..250 {
-        fixture.put(id, id % 7).await.unwrap();
-    }
-    assert!(fixture.index_rows().await.is_empty());
-    fixture.partition =
-        open_with(&fixture.store, &fixture.shape, &fixture.clock, IndexMemory::new(options)).await.unwrap();
-    assert_eq!(fixture.partition.index_progress(), 100);
-    assert_eq!(fixture.count("odd", 1).await.unwrap(), 125);
-    fixture.audit().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -290,57 +271,6 @@ async fn the_old_index_serves_while_one_for_a_new_policy_is_built() {
     fixture.wait_until_stable().await;
     fixture.audit().await;
     assert_eq!(fixture.count("v", 2).await.unwrap(), 95);
-}
-
-/// An opening used to drop the stored index of an older policy, and queries had none until the new one was built.
-#[tokio::test]
-async fn the_index_of_an_older_policy_serves_after_a_restart_until_the_new_one_is_ready() {
-    let mut fixture = IndexFixture::in_memory().await;
-    for id in 0..300 {
-        fixture.put(id, id % 7).await.unwrap();
-    }
-    fixture.wait_until_stable().await;
-    let version = IndexPath::property([IndexStep::Name("v")]);
-    let policies = [
-        policy(&["/odd/?"], &["/*"]),
-        with_order(policy(&["/v/?", "/tags/*"], &["/*"])),
-        IndexingPolicy::default(),
-    ];
-    for (round, policy) in policies.iter().enumerate() {
-        let before = fixture.partition.view().await.unwrap().index().unwrap().covers(&version);
-        fixture.replace_policy(policy);
-        fixture.partition.reshape();
-        let mut openings = 0;
-        for turns in 0..12 {
-            for _ in 0..turns {
-                tokio::task::yield_now().await;
-            }
-            fixture.restart().await;
-            if fixture.partition.index_progress() == 100 {
-                break;
-            }
-            openings += 1;
-            let view = fixture.partition.view().await.unwrap();
-            let index = view.index().expect("an index of the older policy");
-            assert_eq!(index.covers(&version), before, "in round {round}");
-            fixture.audit().await;
-            // It is updated by later writes and saved with its older policy.
-            for id in 0..30 {
-                fixture.put((turns * 31 + id * 7) % 300, id % 7).await.unwrap();
-            }
-            fixture.delete(turns).await.ok();
-            fixture.audit().await;
-        }
-        assert!(openings > 0, "no opening came before the new index");
-        fixture.wait_until_stable().await;
-        fixture.audit().await;
-        assert_eq!(fixture.partition.index_progress(), 100);
-        let expected = if round == 0 { Coverage::None } else { Coverage::Whole };
-        assert_eq!(fixture.partition.view().await.unwrap().index().unwrap().covers(&version), expected);
-        nothing_unnamed(&fixture).await;
-    }
-    let counts = [fixture.count("odd", 0).await.unwrap(), fixture.count("odd", 1).await.unwrap()];
-    assert_eq!(counts[0] + counts[1], fixture.partition.counts().documents);
 }
 
 #[tokio::test]
@@ -475,7 +405,7 @@ async fn unnamed_ingests(store: &Store) -> usize {
 }
 
 /// Waits until the rows of abandoned work are deleted.
-async fn nothing_unnamed(fixture: &IndexFixture) {
+pub(crate) async fn nothing_unnamed(fixture: &IndexFixture) {
     fixture.wait_until_stable().await;
     assert_eq!(unnamed_ingests(&fixture.store).await, 0);
     // An opening deletes the rows of runs that no manifest names.
@@ -561,28 +491,6 @@ async fn a_failing_build_is_tried_again_after_growing_pauses_and_leaves_no_rows(
 async fn ingests(store: &Store) -> u64 {
     let row = store.view().await.unwrap().get(Space(u8::MAX), b"last").await.unwrap();
     row.map_or(0, |row| u64::from_be_bytes(row.as_ref().try_into().unwrap()))
-}
-
-/// The index follows the log in steps; a transaction may have more entries than one step.
-#[tokio::test]
-async fn a_large_transaction_is_found_again_after_a_restart() {
-    const COUNT: usize = 3_000;
-    let mut fixture = IndexFixture::in_memory().await;
-    // The manifest is older than the transaction, which is replayed from the log.
-    for id in 0..2 * SMALL.flush_documents {
-        fixture.put(id, 0).await.unwrap();
-    }
-    let upsert = |id: usize| {
-        let text = format!(r#"{{"id":"{id}","pk":"a","v":1}}"#);
-        let item = Item::new(Document::from_json(text.as_bytes()).unwrap()).unwrap();
-        DocumentOperation::Write(Mutation::Upsert { item, condition: Condition::None })
-    };
-    let operations = (0..COUNT).map(upsert).collect();
-    let transaction = Transaction { key: fixture.key.clone(), operations, returned: Returned::Reads };
-    fixture.partition.execute(transaction).await.unwrap();
-    fixture.restart().await;
-    assert_eq!(fixture.partition.counts().documents, COUNT as u64);
-    assert_eq!(fixture.partition.audit_index().await.unwrap(), []);
 }
 
 /// A build used to take as much of the store as it could, without the budget of other housekeeping.

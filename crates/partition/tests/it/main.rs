@@ -7,6 +7,7 @@ mod changes;
 mod drafts;
 mod history;
 mod index;
+mod index_restart;
 mod locks;
 mod ownership;
 mod rename;
