@@ -10,6 +10,7 @@ use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::DefaultGuard;
 use tracing::{Event, Metadata, Subscriber};
 
 /// Writes that each of two writers tries.
@@ -45,6 +46,16 @@ fn is_retryable(fault: &Fault) -> bool {
 struct LoggedEvents(Arc<Mutex<Vec<String>>>);
 
 impl LoggedEvents {
+    /// Listens to the events of this thread.
+    fn listen() -> (LoggedEvents, DefaultGuard) {
+        // With one listener only, `tracing` asks the thread that first reaches an event whether anybody listens to it,
+        // and keeps that answer: a thread of another test must not say no.
+        let _ = tracing::subscriber::set_global_default(LoggedEvents::default());
+        let logged = LoggedEvents::default();
+        let guard = tracing::subscriber::set_default(logged.clone());
+        (logged, guard)
+    }
+
     fn has(&self, name: &str) -> bool {
         self.0.lock().unwrap().iter().any(|logged| logged == name)
     }
@@ -84,8 +95,7 @@ impl Subscriber for LoggedEvents {
 
 #[tokio::test]
 async fn a_second_writer_is_refused_and_nothing_is_lost() {
-    let logged = LoggedEvents::default();
-    let _guard = tracing::subscriber::set_default(logged.clone());
+    let (logged, _guard) = LoggedEvents::listen();
     for durability in [Durability::Sync, Durability::Buffered] {
         let (store, clock, first) = new_fixture(durability).await;
         write(&first, "1").await.unwrap();
@@ -142,8 +152,7 @@ async fn of_two_writers_at_once_each_acknowledged_write_stays() {
 /// Rows that a writer wrote after its container had been deleted used to stay forever.
 #[tokio::test]
 async fn a_writer_whose_container_was_dropped_leaves_no_row() {
-    let logged = LoggedEvents::default();
-    let _guard = tracing::subscriber::set_default(logged.clone());
+    let (logged, _guard) = LoggedEvents::listen();
     let (store, clock, fixture) = new_fixture(Durability::Sync).await;
     let id = fixture.partition.spec().id;
     for count in 0..WRITES {
