@@ -374,7 +374,10 @@ impl Transaction {
     /// the logical partition; the transaction can be run again then.
     pub async fn commit(self) -> Result<TransactionReceipt, Fault> {
         self.check_time()?;
-        let Transaction { draft, routed, spent, .. } = self;
+        let Transaction { engine, mut draft, routed, spent, .. } = self;
+        if engine.awaits_scripts() {
+            draft.is_followed();
+        }
         let committed = match draft.has_changes() {
             // What it has read is one state.
             false => Ok((draft.lsn(), None)),

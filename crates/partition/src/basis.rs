@@ -18,6 +18,8 @@ pub(crate) struct Basis {
     pub(crate) identities: Vec<Identity>,
     /// The lock on the logical partition that its owner holds.
     pub(crate) lock: Option<LockId>,
+    /// Whether others will be committed soon: this one may wait for them.
+    pub(crate) is_followed: bool,
     /// The opening of the partition in which it began.
     pub(crate) draft: OpenDraft,
 }

@@ -44,6 +44,7 @@ pub struct Draft {
     view: Option<Arc<PartitionView>>,
     open: OpenDraft,
     lock: Option<KeyLock>,
+    is_followed: bool,
 }
 
 impl Draft {
@@ -74,7 +75,13 @@ impl Draft {
             view: None,
             open,
             lock,
+            is_followed: false,
         }
+    }
+
+    /// Others will be committed soon, so that this one may wait a moment and share a batch with them.
+    pub fn is_followed(&mut self) {
+        self.is_followed = true;
     }
 
     /// Performs an operation. If it is refused, the draft is unchanged.
@@ -180,6 +187,7 @@ impl Draft {
             shape: self.base.shape,
             identities: self.identities,
             lock: self.lock.as_ref().map(|lock| lock.id),
+            is_followed: self.is_followed,
             draft: self.open,
         };
         (self.transaction, basis, self.lock)

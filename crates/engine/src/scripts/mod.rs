@@ -23,6 +23,9 @@ use std::time::Duration;
 /// Retry delay of a script for which no worker was free.
 const BUSY_RETRY: Duration = Duration::from_secs(1);
 
+/// Scripts that wait for a worker, for which commits may wait.
+const FOLLOWERS_MIN: usize = 8;
+
 /// How scripts are executed.
 #[derive(Clone, Debug)]
 pub struct ScriptOptions {
@@ -42,6 +45,12 @@ impl Engine {
     /// The workers, if scripts are executed.
     pub(crate) fn workers(&self) -> Option<&Workers> {
         self.workers.as_ref()
+    }
+
+    /// Whether so many scripts wait for a worker that the commits of those before them may wait for theirs: the time
+    /// until the last of them has run is longer.
+    pub(crate) fn awaits_scripts(&self) -> bool {
+        self.workers().is_some_and(|workers| workers.waiting_count() >= FOLLOWERS_MIN)
     }
 }
 

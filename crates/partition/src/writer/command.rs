@@ -30,6 +30,11 @@ pub(crate) struct Execution {
 }
 
 impl Execution {
+    /// Whether others will follow soon. A lock is not held for them.
+    pub(crate) fn is_followed(&self) -> bool {
+        self.basis.as_ref().is_some_and(|basis| basis.is_followed && basis.lock.is_none())
+    }
+
     /// Answers that nothing was done because of `fault`.
     pub(crate) fn refuse(self, fault: Fault) {
         let _ = self.reply.send(Err(StepFault { index: 0, fault, work: Work::Free }.into()));

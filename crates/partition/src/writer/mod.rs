@@ -7,6 +7,7 @@
 //! not be assigned twice.
 
 mod command;
+mod company;
 mod consumers;
 mod ending;
 mod gathering;
@@ -52,6 +53,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 /// Bytes of rows after which a batch is closed.
 const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -117,6 +119,8 @@ pub(crate) struct Writer {
     alone: usize,
     /// Transactions of the batch that was gathered last.
     gathered_last: usize,
+    /// Until when the transactions in the backlog wait for others.
+    company_until: Option<Instant>,
     lineage: Arc<Lineage>,
     /// The counts after a cut, while a split is prepared.
     tally: Option<Arc<Tally>>,
@@ -196,6 +200,7 @@ impl Writer {
             backlog: VecDeque::new(),
             alone: 0,
             gathered_last: 0,
+            company_until: None,
             history_searched: LogPosition::default(),
             lineage,
             tally: None,
@@ -222,7 +227,10 @@ impl Writer {
                 return self.return_waiting(&mut queue).await;
             }
             self.answer_flush_waiters();
-            if let Some(command) = self.next_from_backlog() {
+            let company_until = self.company_until();
+            if company_until.is_none()
+                && let Some(command) = self.next_from_backlog()
+            {
                 if self.handle(command, &mut queue).await.is_break() {
                     return;
                 }
@@ -242,6 +250,7 @@ impl Writer {
                     Some(command) => self.backlog.push_back(command),
                     None => { self.drain().await; if self.backlog.is_empty() { return } }
                 },
+                () = company::wait(company_until) => {}
                 () = tokio::time::sleep(VIEW_IDLE_MAX), if self.in_flight.is_empty() && self.state.has_view() && self.failure.is_none() => {
                     self.on_idle();
                 }

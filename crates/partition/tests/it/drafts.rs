@@ -4,6 +4,8 @@ use super::*;
 use model::DefaultTtl;
 use partition::{Draft, Unexecuted};
 use plan::StoredDocument;
+use std::time::Duration;
+use tokio::task::JoinSet;
 
 fn create(id: &str, members: &str) -> DocumentOperation {
     DocumentOperation::Write(Mutation::Create {
@@ -275,4 +277,40 @@ async fn a_draft_is_as_large_as_a_transaction_at_most() {
     done(&mut draft, create("small", "")).await;
     fixture.partition.commit(draft).await.unwrap();
     assert_eq!(fixture.partition.counts().documents, count + 1);
+}
+
+/// Drafts that say that others follow wait for them, but neither when there are enough nor beside other writes.
+#[tokio::test(start_paused = true)]
+async fn drafts_that_are_followed_wait_a_moment_for_company() {
+    let fixture = Arc::new(Fixture::on(Store::memory(&SPACES, CommitMode::Inline)).await);
+    // How long the commit of some drafts, and of a write beside them, takes.
+    let commit = async |name: &str, count: usize, is_followed: bool, has_write: bool| {
+        let mut drafts = Vec::new();
+        for number in 0..count {
+            let mut draft = fixture.draft().await;
+            done(&mut draft, create(&format!("{name}{number}"), "")).await;
+            if is_followed {
+                draft.is_followed();
+            }
+            drafts.push(draft);
+        }
+        let begun = tokio::time::Instant::now();
+        let mut commits = JoinSet::new();
+        for draft in drafts {
+            let fixture = Arc::clone(&fixture);
+            commits.spawn(async move { fixture.partition.commit(draft).await });
+        }
+        if has_write {
+            fixture.write_elsewhere(name).await;
+        }
+        let committed = commits.join_all().await;
+        // All are on one logical partition, so only one of them is committed.
+        assert_eq!(committed.iter().filter(|result| is_changed(result)).count(), count - 1);
+        begun.elapsed()
+    };
+    assert_eq!(commit("alone", 1, false, false).await, Duration::ZERO);
+    let waited = commit("followed", 2, true, false).await;
+    assert!(waited >= Duration::from_millis(1) && waited < Duration::from_millis(5), "{waited:?}");
+    assert_eq!(commit("enough", 8, true, false).await, Duration::ZERO);
+    assert_eq!(commit("other", 2, true, true).await, Duration::ZERO);
 }

@@ -193,6 +193,11 @@ impl Workers {
         &self.pool.limits
     }
 
+    /// Calls that wait for permission to keep a worker busy.
+    pub fn waiting_count(&self) -> usize {
+        self.pool.turns.waiting_count()
+    }
+
     /// Workers without a call.
     pub fn idle_count(&self) -> usize {
         self.pool.idle().waiting.len()

@@ -112,6 +112,11 @@ impl Turns {
         }
     }
 
+    /// Calls that wait.
+    pub(super) fn waiting_count(&self) -> usize {
+        self.lock().waiting.len()
+    }
+
     fn try_take(&self, caller: CallerId) -> Option<ScriptTurn> {
         let mut shared = self.lock();
         // Those that wait get a free turn at once, so nobody waits for this one.
