@@ -84,9 +84,6 @@ const BLOCK_OVERHEAD_PERCENT: u64 = 20;
 pub(super) struct StorageEngine {
     /// The spaces of the store, then the internal one.
     spaces: Arc<[EngineSpace]>,
-    /// Whether the next commit puts the markers of all spaces: the journals that were found may hold deletions without
-    /// a marker, from the time before there were markers.
-    is_marking_all: AtomicBool,
     /// Bytes written to the journal since the last flush of all memtables began.
     pub(super) journal_bytes: AtomicU64,
     /// Bytes written to the memtables since the last flush of all of them began.
@@ -182,7 +179,6 @@ impl StorageEngine {
         let live_bytes = journal::live_bytes(&path)?;
         let engine = StorageEngine {
             spaces: options.spaces.iter().map(space).chain([own]).collect(),
-            is_marking_all: AtomicBool::new(live_bytes > 0),
             journal_bytes: AtomicU64::new(live_bytes),
             written_bytes: AtomicU64::new(live_bytes),
             memtable_bytes_max: options.memtable_bytes,
@@ -248,11 +244,14 @@ impl StorageEngine {
         };
         let mut write = EngineWrite::new(self, count, persist);
         batches.into_iter().flatten().chain(mark).try_for_each(|change| write.add(change))?;
-        if self.is_marking_all.load(Ordering::Relaxed) {
-            self.existing_spaces().for_each(|space| write.mark(space));
+        let is_marked = self.rotation.wants_markers();
+        if is_marked {
+            self.keyspaces().for_each(|keyspace| write.mark(keyspace));
         }
         let size_bytes = write.commit()?;
-        self.is_marking_all.store(false, Ordering::Relaxed);
+        if is_marked {
+            self.rotation.markers_put();
+        }
         self.journal_bytes.fetch_add(size_bytes, Ordering::Relaxed);
         self.written_bytes.fetch_add(size_bytes, Ordering::Relaxed);
         self.recorder().note_appended(size_bytes);
@@ -379,15 +378,6 @@ impl StorageEngine {
         &self.spaces
     }
 
-    /// The spaces that have a keyspace.
-    fn existing_spaces(&self) -> impl Iterator<Item = Space> {
-        let numbers = (0..u8::MAX).map(Space).take(self.spaces.len() - 1).chain([OWN_SPACE]);
-        numbers
-            .zip(self.spaces.iter())
-            .filter(|(_, space)| space.keyspace.get().is_some())
-            .map(|(number, _)| number)
-    }
-
     pub(super) fn keyspaces(&self) -> impl Iterator<Item = &Keyspace> {
         self.spaces.iter().filter_map(|space| space.keyspace.get())
     }
@@ -496,8 +486,7 @@ mod tests {
         engine.commit(put("more", 10), Durability::Sync).unwrap();
         engine.flush_all().unwrap();
         let keyspace = engine.keyspace(RECORDS).unwrap().unwrap();
-        // The last one is the marker.
-        assert_eq!(keyspace.len().unwrap(), SEALED_MEMTABLES_MAX + 2);
+        assert_eq!(keyspace.len().unwrap(), SEALED_MEMTABLES_MAX + 1);
     }
 
     /// Memtables are sealed at three quarters of their memory, and commits continue until the rest is used.
@@ -560,9 +549,8 @@ mod tests {
             engine.commit(put("unsynced", length), Durability::Buffered).unwrap();
             assert_eq!(engine.unsynced_bytes.load(Ordering::Relaxed), content() - synced);
         }
-        // With its marker.
-        let deletion = RowChange { space: RECORDS, key: Bytes::from_static(b"unsynced"), value: None };
-        engine.commit(vec![vec![deletion]], Durability::Buffered).unwrap();
+        engine.rotation.want_markers();
+        engine.commit(put("marked", 10), Durability::Buffered).unwrap();
         assert_eq!(engine.unsynced_bytes.load(Ordering::Relaxed), content() - synced);
         engine.commit(put("synced", 10), Durability::Sync).unwrap();
         assert_eq!(engine.unsynced_bytes.load(Ordering::Relaxed), 0);

@@ -5,13 +5,12 @@
 //! sealed. A merge into the last level drops deletions, and with them their numbers: if the newest rows of a space are
 //! deletions, the highest number in its tables falls, and the journal would stay until the space is written again.
 //!
-//! So a commit that deletes rows of a space also puts the marker row of the space. The newest change of a space that
-//! is flushed is then always a put of a row that has no newer version in any table. No merge drops that one.
+//! If a journal is kept after a flush of all spaces, the next commit puts the marker row of every space. The next flush
+//! writes it, and no merge drops the newest version of a row that exists. So a journal is kept for one flush at most.
+//! Markers are not put with every deletion: a table that contains one begins with the lowest key of all and overlaps
+//! others, so the engine would merge tables of index runs that it only has to move otherwise.
 //!
-//! The key of the marker is before all others, so readers of any range see it nowhere, and commits cannot contain it. It
-//! is the first and not the last one because deletions are mostly of old rows, with low keys: most tables with deletions
-//! begin low anyway. With a last key, tables with ascending keys would all overlap, and the engine could not move them
-//! to another level without rewriting them.
+//! The key of the marker is before all others, so readers of any range see it nowhere, and commits cannot contain it.
 
 use bytes::Bytes;
 
@@ -54,53 +53,36 @@ mod tests {
         StorageEngine::open(&folder, &EmbeddedOptions::new(path, &SPACES)).unwrap()
     }
 
-    fn change(engine: &StorageEngine, space: u8, value: Option<&'static [u8]>) {
-        let value = value.map(Bytes::from_static);
-        let change = RowChange { space: Space(space), key: Bytes::from_static(b"k"), value };
-        engine.commit(vec![vec![change]], Durability::Sync).unwrap();
-    }
-
-    /// Flushes and merges all, and returns the highest number in the tables of the first space.
-    fn number_merged(engine: &StorageEngine) -> Option<u64> {
-        engine.flush_all().unwrap();
-        let emptied = engine.keyspace(Space(0)).unwrap().unwrap();
-        emptied.major_compact().unwrap();
-        emptied.tree.get_highest_persisted_seqno()
-    }
-
-    #[test]
-    fn the_number_of_a_deletion_survives_its_eviction() {
-        let folder = tempfile::tempdir().unwrap();
-        let engine = open(folder.path());
-        let mut last = None;
-        for _ in 0..3 {
-            change(&engine, 0, Some(b"x"));
-            change(&engine, 0, None);
-            let written = engine.keyspace(Space(0)).unwrap().unwrap().tree.get_highest_memtable_seqno();
-            let merged = number_merged(&engine);
-            assert!(written > last && merged == written, "{last:?}, {written:?}, {merged:?}");
-            last = merged;
+    /// Deletes the only row of the first space, flushes and merges all, and returns the highest number that was written
+    /// and the one in the tables.
+    fn numbers_after_deletion(engine: &StorageEngine) -> [Option<u64>; 2] {
+        for value in [Some(Bytes::from_static(b"x")), None] {
+            let change = RowChange { space: Space(0), key: Bytes::from_static(b"k"), value };
+            engine.commit(vec![vec![change]], Durability::Sync).unwrap();
         }
-        // Only a commit that deletes puts the marker.
-        let rows = |space| engine.keyspace(Space(space)).unwrap().map_or(0, |rows| rows.len().unwrap());
-        change(&engine, 1, Some(b"x"));
-        assert_eq!((rows(0), rows(1)), (1, 1));
+        let emptied = engine.keyspace(Space(0)).unwrap().unwrap();
+        let written = emptied.tree.get_highest_memtable_seqno();
+        engine.flush_all().unwrap();
+        emptied.major_compact().unwrap();
+        [written, emptied.tree.get_highest_persisted_seqno()]
     }
 
-    /// The journal of a store from the time before there were markers.
     #[test]
-    fn a_deletion_without_a_marker_in_a_found_journal_gets_one() {
+    fn the_number_of_a_space_rises_with_its_marker() {
         let folder = tempfile::tempdir().unwrap();
         let engine = open(folder.path());
-        change(&engine, 0, Some(b"x"));
-        let emptied = engine.keyspace(Space(0)).unwrap().unwrap();
-        emptied.remove("k").unwrap();
-        let written = emptied.tree.get_highest_memtable_seqno();
-        drop(engine);
-        let engine = open(folder.path());
-        change(&engine, 1, Some(b"x"));
-        let merged = number_merged(&engine);
-        assert!(written.is_some() && merged > written, "{written:?}, {merged:?}");
+        let [written, forgotten] = numbers_after_deletion(&engine);
+        assert!(forgotten < written, "{forgotten:?}, {written:?}");
+        engine.rotation.want_markers();
+        let other = RowChange {
+            space: Space(1),
+            key: Bytes::from_static(b"k"),
+            value: Some(Bytes::from_static(b"x")),
+        };
+        engine.commit(vec![vec![other]], Durability::Sync).unwrap();
+        assert!(!engine.rotation.wants_markers());
+        let [later, kept] = numbers_after_deletion(&engine);
+        assert!(written < kept && kept < later, "{written:?}, {kept:?}, {later:?}");
     }
 
     #[test]

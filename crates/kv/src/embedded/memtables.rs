@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use fjall::{Keyspace, PersistMode};
+use fjall::{AbstractTree, Keyspace, PersistMode};
 
 use super::engine::{JOURNAL_FLUSH_BYTES, StorageEngine};
 use crate::fault::Cause;
@@ -17,6 +17,8 @@ use crate::fault::Cause;
 /// this code detects that.
 pub(super) const SEALED_MEMTABLES_MAX: usize = 3;
 const FIRST_LEVEL_TABLES_MAX: usize = 24;
+/// How long commits wait for a merge of first-level tables before they do it themselves.
+const MERGE_DELAY: Duration = Duration::from_millis(100);
 pub(super) const STALL_CHECK_INTERVAL: Duration = Duration::from_millis(2);
 
 impl StorageEngine {
@@ -104,6 +106,7 @@ impl StorageEngine {
         };
         let mut seen = None;
         let mut deadline = Instant::now() + self.workers.timeout;
+        let mut merge_at = Instant::now() + MERGE_DELAY;
         while self.keyspaces().any(is_behind) {
             self.check_workers()?;
             let now = Instant::now();
@@ -111,11 +114,30 @@ impl StorageEngine {
             if seen != Some(progress) {
                 seen = Some(progress);
                 deadline = now + self.workers.timeout;
+                merge_at = now + MERGE_DELAY;
             }
             if now > deadline {
                 return Err(Cause::new("the engine's workers did not catch up in time"));
             }
+            if now > merge_at {
+                self.merge_first_levels()?;
+                merge_at = Instant::now() + MERGE_DELAY;
+            }
             std::thread::sleep(STALL_CHECK_INTERVAL);
+        }
+        Ok(())
+    }
+
+    /// Merges full first levels that no worker is merging. The workers merge only on request, and a request that finds
+    /// the first level being merged is lost: nobody asks for a merge of the tables that were added meanwhile, since no
+    /// flush and no ingest ends while a commit waits.
+    fn merge_first_levels(&self) -> Result<(), Cause> {
+        for keyspace in
+            self.keyspaces().filter(|keyspace| keyspace.l0_table_count() >= FIRST_LEVEL_TABLES_MAX)
+        {
+            // Without a number up to which old versions could be dropped: later merges drop them.
+            let strategy = Arc::clone(&keyspace.config.compaction_strategy);
+            keyspace.tree.compact(strategy, 0).map_err(Cause::new)?;
         }
         Ok(())
     }
@@ -130,5 +152,41 @@ impl StorageEngine {
     /// Fails if a worker of the engine has died, because the engine then accepts no commit.
     fn check_workers(&self) -> Result<(), Cause> {
         self.database.persist(PersistMode::Buffer).map_err(Cause::new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::EmbeddedOptions;
+    use super::super::engine::StorageEngine;
+    use super::super::folder::Folder;
+    use super::*;
+    use crate::batch::{Durability, RowChange, Space, SpaceOptions};
+    use bytes::Bytes;
+
+    const SPACES: [SpaceOptions; 2] = [
+        SpaceOptions { name: "index", compressed: false },
+        SpaceOptions { name: "other", compressed: false },
+    ];
+
+    /// The engine requests merges after each ingest. A worker that looks while another one merges the first level finds
+    /// nothing to do, and nobody requests a merge of what was added meanwhile.
+    #[test]
+    fn commits_do_not_wait_for_a_merge_that_nobody_has_requested() {
+        let folder = tempfile::tempdir().unwrap();
+        let opened = Arc::new(Folder::open(folder.path(), &SPACES).unwrap());
+        let options = EmbeddedOptions::new(folder.path(), &SPACES);
+        let engine = StorageEngine::open(&opened, &options).unwrap();
+        let keyspace = engine.keyspace_to_write(Space(0)).unwrap();
+        for number in 0..FIRST_LEVEL_TABLES_MAX {
+            // Ends the ingest as the engine does, but without its request for a merge.
+            let mut ingestion = keyspace.tree.ingestion().unwrap();
+            ingestion.write(format!("{number:03}"), "x").unwrap();
+            ingestion.finish().unwrap();
+        }
+        assert_eq!(keyspace.l0_table_count(), FIRST_LEVEL_TABLES_MAX);
+        let change = RowChange { space: Space(1), key: Bytes::from_static(b"k"), value: Some(Bytes::new()) };
+        engine.commit(vec![vec![change]], Durability::Sync).unwrap();
+        assert!(keyspace.l0_table_count() < FIRST_LEVEL_TABLES_MAX);
     }
 }

@@ -62,8 +62,8 @@ pub(crate) async fn open(
     let is_manifest_stale = matches!(saved, Saved::Unusable);
     let index_writer = match saved {
         Saved::Usable(index_writer) => Some(*index_writer),
-        Saved::None if were_in_memory => Some(rebuilt(environment, rules, view, at, range).await?),
-        Saved::Unusable if are_few => Some(rebuilt(environment, rules, view, at, range).await?),
+        Saved::None if were_in_memory => rebuilt(environment, rules, view, at, range).await?,
+        Saved::Unusable if are_few => rebuilt(environment, rules, view, at, range).await?,
         Saved::None | Saved::Unusable => None,
     };
     if let Some(index_writer) = &index_writer {
@@ -74,18 +74,29 @@ pub(crate) async fn open(
     Ok(OpenedIndex { index_writer, strays, is_manifest_stale })
 }
 
-/// An index of the records in the view.
+/// An index of the records in the view; `None` if they are not few and all indexes together use up their memory: only a
+/// background build writes what does not fit.
 async fn rebuilt(
     environment: IndexEnvironment,
     rules: Arc<Rules>,
     view: &View,
     at: &Head,
     range: &EffectiveRange,
-) -> Result<IndexWriter, Fault> {
-    let partition = environment.partition;
+) -> Result<Option<IndexWriter>, Fault> {
+    let (partition, memory) = (environment.partition, Arc::clone(&environment.memory));
+    let are_few = at.documents <= memory.options().inline_documents_max as u64;
     let mut index_writer = IndexWriter::new(environment, rules, at.lsn);
-    take_records(&mut index_writer, view, partition, range).await?;
-    Ok(index_writer)
+    let mut range = keyspace::effective_range(partition.container, range);
+    while let Some(step) = next_records(view, &mut range).await? {
+        if !are_few && memory.is_tight() {
+            return Ok(None);
+        }
+        let changes = step.into_iter().map(|version| (version.number, Some(version))).collect();
+        let prepared = Prepared::new(index_writer.rules(), changes);
+        let lsn = index_writer.lsn;
+        index_writer.apply(prepared, lsn).await;
+    }
+    Ok(Some(index_writer))
 }
 
 enum Saved {
@@ -181,23 +192,6 @@ async fn current_versions(
         changes.insert(version.number, Some(version));
     }
     Ok(changes)
-}
-
-/// Applies all records of a hash range to an empty index.
-async fn take_records(
-    index_writer: &mut IndexWriter,
-    view: &View,
-    partition: PartitionId,
-    range: &EffectiveRange,
-) -> Result<(), Fault> {
-    let mut range = keyspace::effective_range(partition.container, range);
-    while let Some(step) = next_records(view, &mut range).await? {
-        let changes = step.into_iter().map(|version| (version.number, Some(version))).collect();
-        let prepared = Prepared::new(index_writer.rules(), changes);
-        let lsn = index_writer.lsn;
-        index_writer.apply(prepared, lsn).await;
-    }
-    Ok(())
 }
 
 /// The next documents of a key range, which is shortened to the rest; `None` at its end.

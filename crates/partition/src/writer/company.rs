@@ -16,10 +16,8 @@ const COMPANY_ENOUGH: usize = 8;
 impl Writer {
     /// Until when the backlog waits for others; `None` if it does not.
     pub(super) fn company_until(&mut self) -> Option<Instant> {
-        let is_followed = |command: &Command| match command {
-            Command::Execute(execution) => execution.is_followed(),
-            _ => false,
-        };
+        let is_followed =
+            |command: &Command| matches!(command, Command::Execute(execution) if execution.is_followed());
         let waits = self.in_flight.is_empty()
             && (1..COMPANY_ENOUGH).contains(&self.backlog.len())
             && self.backlog.iter().all(is_followed);

@@ -26,6 +26,25 @@ async fn an_index_that_was_never_flushed_serves_after_a_restart() {
 }
 
 /// An opening used to drop the stored index of an older policy, and queries had none until the new one was built.
+/// An opening indexes what fits the memory of all indexes; the rest is built while the partition serves.
+#[tokio::test]
+async fn an_opening_indexes_no_more_than_fits_in_memory() {
+    let mut fixture = IndexFixture::in_memory().await;
+    let options = IndexOptions { flush_documents: 3000, ..SMALL };
+    let open = async |fixture: &IndexFixture, memory_bytes_max: usize| {
+        let memory = IndexMemory::new(IndexOptions { memory_bytes_max, ..options });
+        open_with(&fixture.store, &fixture.shape, &fixture.clock, memory).await.unwrap()
+    };
+    fixture.partition = open(&fixture, 1 << 28).await;
+    for id in 0..2500 {
+        fixture.put(id, id % 7).await.unwrap();
+    }
+    fixture.partition = open(&fixture, 1 << 16).await;
+    assert!(fixture.partition.index_progress() < 100);
+    fixture.wait_until_stable().await;
+    fixture.audit().await;
+}
+
 #[tokio::test]
 async fn the_index_of_an_older_policy_serves_after_a_restart_until_the_new_one_is_ready() {
     let mut fixture = IndexFixture::in_memory().await;
