@@ -76,6 +76,9 @@ function installShared(natives) {
   const { now, random, log, logs, load } = natives;
   delete globalThis.SharedArrayBuffer;
   delete globalThis.Atomics;
+  // Makes JSON text that is none for others.
+  delete JSON.rawJSON;
+  delete JSON.isRawJSON;
   replaceConstructor('Error', NativeError, ScriptError, ['captureStackTrace', 'isError']);
   globalThis.ErrorCodes = { ...ErrorCodes };
   function ScriptDate() {

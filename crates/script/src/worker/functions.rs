@@ -2,7 +2,7 @@
 
 use super::compile::{self, Strictness};
 use super::natives::Text;
-use super::outcome::{self, check_result};
+use super::outcome::{self, check_result, replace_surrogates};
 use super::realm::{Kind, Prelude, Realm};
 use super::sealing::is_sealable;
 use super::state::State;
@@ -69,7 +69,9 @@ pub(super) fn evaluate(
                             return Err(BatchEnd::Again);
                         }
                     }
-                    Err(failure @ (Failure::TimeExceeded | Failure::MemoryExceeded | Failure::Result(_))) => {
+                    // The calls before may have left garbage.
+                    Err(Failure::MemoryExceeded) => return Err(BatchEnd::Again),
+                    Err(failure @ (Failure::TimeExceeded | Failure::Result(_))) => {
                         return Err(BatchEnd::Failed(failure));
                     }
                 }
@@ -269,7 +271,9 @@ impl<'js> Caller<'_, 'js> {
                 Some(text) => {
                     let text = text.to_string().map_err(|error| self.failure(error))?;
                     check_result(&text, RESPONSE_BYTES_MAX)?;
-                    values::put_json(results, text.as_bytes());
+                    let mut json = text.into_bytes();
+                    replace_surrogates(&mut json);
+                    values::put_json(results, &json);
                 }
             }
         }

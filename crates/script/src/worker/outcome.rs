@@ -127,6 +127,25 @@ pub(super) fn check_result(text: &str, bytes_max: usize) -> Result<(), Failure> 
     Ok(())
 }
 
+/// Replaces halves of surrogate pairs, which have no UTF-8 form, in JSON text that the engine has made: it escapes them
+/// alone, and writes whole pairs as characters.
+pub(super) fn replace_surrogates(json: &mut [u8]) {
+    let mut at = 0;
+    while at < json.len() {
+        if json[at] != b'\\' {
+            at += 1;
+            continue;
+        }
+        if let Some([b'u', digits @ ..]) = json.get_mut(at + 1..at + 6)
+            && digits[0].eq_ignore_ascii_case(&b'd')
+            && digits[1] >= b'8'
+        {
+            digits.copy_from_slice(b"fffd");
+        }
+        at += 2;
+    }
+}
+
 /// The levels of arrays and objects in JSON text.
 fn depth(text: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
@@ -159,6 +178,13 @@ mod tests {
         assert_eq!(depth(r#"{"a":[{"b":"]]]\"[[[["}],"c":[]}"#), 3);
         assert_eq!(depth(r#""[[[""#), 0);
         assert_eq!(depth(r#"["\\",[]]"#), 2);
+    }
+
+    #[test]
+    fn halves_of_surrogate_pairs_are_replaced() {
+        let mut json = br#"{"\ud800":["\uDFFF\\ud800\ud7ff\n","\u"]}"#.to_vec();
+        replace_surrogates(&mut json);
+        assert_eq!(str::from_utf8(&json).unwrap(), r#"{"\ufffd":["\ufffd\\ud800\ud7ff\n","\u"]}"#);
     }
 
     #[test]

@@ -12,6 +12,9 @@ use std::time::Duration;
 /// Faster than any script fills its memory with objects that are smaller than an error: one of 48 bytes in 22 ns.
 const FILLED_BYTES_PER_SECOND_MAX: u32 = 2 << 30;
 
+/// How much faster a script raises the peak with one large object, which the system library fills.
+const RAISED_FACTOR: u32 = 16;
+
 /// Longer than the part of `status` up to the peak.
 const STATUS_BYTES: usize = 4096;
 
@@ -40,7 +43,7 @@ pub(super) fn may_have_filled(heap_bytes: u64, ran: Duration) -> bool {
 
 /// Forgets the peak after a call that may have raised it.
 pub(super) fn forget(heap_bytes: u64, ran: Duration) {
-    if may_fill(heap_bytes, ran)
+    if may_fill(heap_bytes, ran * RAISED_FACTOR)
         && let Some(peak) = PEAK.get()
     {
         // The peak then belongs to a call before: a null of a script may be taken for used-up memory.

@@ -155,6 +155,20 @@ async fn used_up_memory_is_told_from_errors_of_scripts() {
     }
 }
 
+/// Another call may have filled nearly all of its memory, at once, in the same worker.
+#[tokio::test]
+async fn a_call_is_not_judged_by_the_memory_of_the_one_before() {
+    let workers = Workers::new(program(), Limits { busy_max: 1, ..limits() });
+    let null = "function () { for (var i = 0; i < 2e7; i++) {} throw null; }";
+    for _ in 0..3 {
+        run(&workers, "function () { new Uint8Array(46000000).fill(1); }").await.unwrap();
+        match run(&workers, null).await {
+            Err(ScriptFault::Thrown(thrown)) => assert_eq!(thrown.text, "null"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
 /// The most memory that the worker with this argument has had resident, in KiB.
 #[cfg(target_os = "linux")]
 fn peak_resident_kib(argument: &str) -> u64 {
