@@ -90,10 +90,11 @@ impl UserCalls {
         std::mem::take(&mut state.wanted)
     }
 
-    /// Adds the results of the calls that were taken, in their order.
+    /// Adds the results of the first calls that were taken and have none, in their order.
     pub fn add_results(&self, results: Vec<UserCallResult>) -> Result<(), EvalFault> {
         let mut state = self.state();
-        let keys = std::mem::take(&mut state.wanted_keys);
+        let count = results.len().min(state.wanted_keys.len());
+        let keys: Vec<CallKey> = state.wanted_keys.drain(..count).collect();
         for (key, result) in keys.into_iter().zip(results) {
             let value = result.as_ref().ok().and_then(Option::as_ref);
             let weight = value.map_or(Ok(0), |value| weigh(value.as_ref()))?;

@@ -30,8 +30,9 @@ const ROUNDS_MAX: usize = 16;
 
 /// The user-defined functions of a container.
 pub trait UserFunctions: Debug + Send + Sync {
-    /// Makes calls and returns their results in the same order.
-    fn call(&self, calls: Vec<UserCall>) -> PendingCalls<'_>;
+    /// Makes calls and returns the results of the first ones in the same order, at least one: as many as are there within
+    /// a short time and a few megabytes.
+    fn call<'a>(&'a self, calls: &'a [UserCall]) -> PendingCalls<'a>;
 }
 
 /// Calls that are being made. A fault of one function is a result; another fault ends the query.
@@ -42,7 +43,7 @@ pub type PendingCalls<'a> = Pin<Box<dyn Future<Output = Result<Vec<UserCallResul
 pub struct NoUserFunctions;
 
 impl UserFunctions for NoUserFunctions {
-    fn call(&self, calls: Vec<UserCall>) -> PendingCalls<'_> {
+    fn call<'a>(&'a self, calls: &'a [UserCall]) -> PendingCalls<'a> {
         let refused = |_| Err(UserFunctionFault::NotExecuted);
         Box::pin(std::future::ready(Ok(calls.iter().map(refused).collect())))
     }
@@ -301,11 +302,14 @@ async fn foresee(
 /// Makes the calls that are wanted.
 async fn obtain(task: &Task, context: &Context<'_>, calls: &UserCalls) -> Result<(), Fault> {
     let wanted = calls.take_wanted();
-    if wanted.is_empty() {
-        return Ok(());
+    let mut rest = &wanted[..];
+    while !rest.is_empty() {
+        let results = task.user_functions.call(rest).await?;
+        context.check_time().map_err(query_fault)?;
+        task.meter.check().map_err(query_fault)?;
+        let made = results.len().clamp(1, rest.len());
+        calls.add_results(results).map_err(query_fault)?;
+        rest = &rest[made..];
     }
-    let results = task.user_functions.call(wanted).await?;
-    context.check_time().map_err(query_fault)?;
-    task.meter.check().map_err(query_fault)?;
-    calls.add_results(results).map_err(query_fault)
+    Ok(())
 }

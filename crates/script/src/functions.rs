@@ -38,7 +38,7 @@ const SEED_FACTOR: u64 = 0xd134_2543_de82_ef95;
 /// How a batch ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluated {
-    /// The results of the calls before the fault, `None` for undefined; of all calls without one.
+    /// The results of the calls before the fault, `None` for undefined; of the first calls without one.
     pub results: Vec<Option<Value>>,
     /// Why the next call has no result. Calls after it may have been made. Without [`ScriptFault::TimeExceeded`] of a
     /// worker that had to be killed it is the fault of that call alone.
@@ -46,7 +46,7 @@ pub struct Evaluated {
 }
 
 impl Evaluated {
-    /// The results of all calls, or the fault.
+    /// The results of the first calls, or the fault.
     pub fn into_result(self) -> Result<Vec<Option<Value>>, ScriptFault> {
         match self.fault {
             None => Ok(self.results),

@@ -69,25 +69,21 @@ impl Engine {
 }
 
 impl UserFunctions for ContainerFunctions {
-    fn call(&self, calls: Vec<UserCall>) -> PendingCalls<'_> {
+    fn call<'a>(&'a self, calls: &'a [UserCall]) -> PendingCalls<'a> {
         Box::pin(async move {
-            let mut results = Vec::with_capacity(calls.len());
-            while results.len() < calls.len() {
-                let rest = &calls[results.len()..];
-                let some = &rest[..rest.len().min(self.batch_calls.load(Ordering::Relaxed))];
-                let begun = Instant::now();
-                let evaluated = self.evaluate(some).await;
-                results.extend(evaluated.results.into_iter().map(Ok));
-                if let Some(fault) = evaluated.fault {
-                    let fault = match worker_fault(fault) {
-                        Ok(fault) => return Err(fault),
-                        Err(fault) => function_fault(&fault),
-                    };
-                    // The query ends at the row of the fault, so those of the calls after it are never read.
-                    results.resize_with(calls.len(), || Err(fault.clone()));
-                }
-                self.adapt(begun.elapsed());
+            let some = &calls[..calls.len().min(self.batch_calls.load(Ordering::Relaxed))];
+            let begun = Instant::now();
+            let evaluated = self.evaluate(some).await;
+            let mut results: Vec<_> = evaluated.results.into_iter().map(Ok).collect();
+            if let Some(fault) = evaluated.fault {
+                let fault = match worker_fault(fault) {
+                    Ok(fault) => return Err(fault),
+                    Err(fault) => function_fault(&fault),
+                };
+                // The query ends at the row of the fault, so those of the calls after it are never read.
+                results.resize_with(calls.len(), || Err(fault.clone()));
             }
+            self.adapt(begun.elapsed());
             Ok(results)
         })
     }

@@ -14,7 +14,7 @@ pub(crate) struct TestFunctions {
 }
 
 impl UserFunctions for TestFunctions {
-    fn call(&self, calls: Vec<UserCall>) -> PendingCalls<'_> {
+    fn call<'a>(&'a self, calls: &'a [UserCall]) -> PendingCalls<'a> {
         Box::pin(async move {
             self.requests.fetch_add(1, Ordering::Relaxed);
             self.calls.fetch_add(calls.len(), Ordering::Relaxed);

@@ -13,7 +13,7 @@ use value::Value;
 #[derive(Debug)]
 pub(super) enum Ended {
     Finished(Finished),
-    Evaluated { results: Vec<Option<Value>>, end: BatchEnd },
+    Evaluated { results: Vec<Option<Value>>, end: BatchEnd, bytes: usize },
     Checked,
 }
 
@@ -71,7 +71,9 @@ async fn exchange<H: Host>(
                 replies?;
             }
             FromWorker::Finished(finished) => return Ok(Ended::Finished(finished)),
-            FromWorker::Evaluated { results, end } => return Ok(Ended::Evaluated { results, end }),
+            FromWorker::Evaluated { results, end, bytes } => {
+                return Ok(Ended::Evaluated { results, end, bytes });
+            }
             FromWorker::Checked => return Ok(Ended::Checked),
             FromWorker::Failed { failure, log } => {
                 host.failed(log);

@@ -27,6 +27,11 @@ use value::Value;
 /// Calls after which a worker is replaced, so that nothing accumulates in it.
 const CALLS_PER_WORKER: u32 = 10_000;
 
+/// Bytes of results, and time, after which calls of functions are returned before the rest is made: whoever wants them
+/// counts their memory and their time.
+const EVALUATED_BYTES: usize = 4 << 20;
+const EVALUATED_TIME: Duration = Duration::from_millis(500);
+
 /// Executes scripts in worker processes.
 #[derive(Debug, Clone)]
 pub struct Workers {
@@ -111,22 +116,26 @@ impl Workers {
         .await
     }
 
-    /// Calls user-defined functions. Each call has the time of a script for itself.
+    /// Calls user-defined functions, each with the time of a script for itself. If they are slow or their results large,
+    /// returns the results of the first of them only, at least one.
     pub async fn evaluate(&self, batch: &FunctionBatch, turn: Turn) -> Evaluated {
         let begun = Instant::now();
         let mut results = Vec::with_capacity(batch.len());
         let mut rest = Cow::Borrowed(batch);
+        let mut bytes = 0;
         while !rest.is_empty() {
-            let (some, end) = match self.evaluate_some(&rest, turn).await {
+            let (some, end, more_bytes) = match self.evaluate_some(&rest, turn).await {
                 Ok(evaluated) => evaluated,
                 Err(fault) => return Evaluated { results, fault: Some(fault) },
             };
             let done = some.len();
             results.extend(some);
+            bytes += more_bytes;
             if let BatchEnd::Failed(failure) = end {
                 return Evaluated { results, fault: Some(fault(failure, &self.pool.limits)) };
             }
-            if done == rest.len() {
+            let is_enough = bytes >= EVALUATED_BYTES || begun.elapsed() >= EVALUATED_TIME;
+            if done == rest.len() || is_enough && end == BatchEnd::Reached {
                 break;
             }
             let mut later = rest.rest(done, begun.elapsed());
@@ -141,7 +150,7 @@ impl Workers {
         &self,
         batch: &FunctionBatch,
         turn: Turn,
-    ) -> Result<(Vec<Option<Value>>, BatchEnd), ScriptFault> {
+    ) -> Result<(Vec<Option<Value>>, BatchEnd, usize), ScriptFault> {
         let (limits, started) = (&self.pool.limits, Instant::now());
         let evaluated: Result<_, CallFault<DocumentsUsed>> = async {
             for function in &batch.functions {
@@ -153,16 +162,16 @@ impl Workers {
                 Turn::OfScript => None,
             };
             match self.call_pure(&frame, BATCH_TIME_MAX + REPEATED_TIME_MAX + limits.time).await? {
-                Ended::Evaluated { results, end } if has_advanced(batch, &results, &end) => {
-                    Ok((results, end))
+                Ended::Evaluated { results, end, bytes } if has_advanced(batch, &results, &end) => {
+                    Ok((results, end, bytes))
                 }
                 Ended::Evaluated { .. } | Ended::Finished(_) | Ended::Checked => Err(wrong_answer().into()),
             }
         }
         .await;
         let recorded = match &evaluated {
-            Ok((_, BatchEnd::Failed(failure))) => Err(fault(failure.clone(), limits).into()),
-            Ok((_, BatchEnd::Reached | BatchEnd::Again)) => Ok(()),
+            Ok((_, BatchEnd::Failed(failure), _)) => Err(fault(failure.clone(), limits).into()),
+            Ok((_, BatchEnd::Reached | BatchEnd::Again, _)) => Ok(()),
             Err(fault) => Err(fault.clone()),
         };
         self.pool.metrics.record(&recorded, started.elapsed());

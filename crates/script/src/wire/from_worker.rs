@@ -25,10 +25,11 @@ pub(crate) enum FromWorker {
     },
     Operate(Vec<Operation>),
     Finished(Finished),
-    /// The results of the first calls of a batch.
+    /// The results of the first calls of a batch, and the length of the message.
     Evaluated {
         results: Vec<Option<Value>>,
         end: BatchEnd,
+        bytes: usize,
     },
     Checked,
     /// The script needs a runtime of its own, and has already sent operations or used some of its time.
@@ -147,6 +148,7 @@ fn put_failure(out: &mut Vec<u8>, failure: &Failure) {
 
 /// Reads a message.
 pub(crate) fn read(message: Bytes) -> Result<FromWorker, Malformed> {
+    let bytes = message.len();
     let mut fields = Fields::new(message);
     let message = match fields.u8()? {
         READY => FromWorker::Ready { missing: fields.list(Fields::text)? },
@@ -157,7 +159,8 @@ pub(crate) fn read(message: Bytes) -> Result<FromWorker, Malformed> {
             log: fields.text()?,
         }),
         EVALUATED => {
-            FromWorker::Evaluated { results: fields.list(values::result)?, end: batch_end(&mut fields)? }
+            let results = fields.list(values::result)?;
+            FromWorker::Evaluated { results, end: batch_end(&mut fields)?, bytes }
         }
         CHECKED => FromWorker::Checked,
         AGAIN => FromWorker::Again,

@@ -256,7 +256,7 @@ fn batches_are_read_as_written() {
 fn the_end_of_a_batch_is_read_as_written() {
     for end in [BatchEnd::Reached, BatchEnd::Again, BatchEnd::Failed(Failure::TimeExceeded)] {
         let message = written(|out| from_worker::put_evaluated(out, 1, &[0], &end));
-        let FromWorker::Evaluated { results, end: read } = from_worker::read(message).unwrap() else {
+        let FromWorker::Evaluated { results, end: read, .. } = from_worker::read(message).unwrap() else {
             panic!()
         };
         assert_eq!((results.len(), read), (1, end));

@@ -6,7 +6,7 @@ use super::outcome::{self, check_result, replace_surrogates};
 use super::realm::{Kind, Prelude, Realm};
 use super::sealing::is_sealable;
 use super::state::State;
-use crate::limits::{BATCH_TIME_MAX, FRAME_BYTES_MAX, REPEATED_TIME_MAX, RESPONSE_BYTES_MAX};
+use crate::limits::{BATCH_TIME_MAX, REPEATED_TIME_MAX, RESPONSE_BYTES_MAX};
 use crate::wire::Malformed;
 use crate::wire::bytes::Fields;
 use crate::wire::from_worker::{BatchEnd, Failure};
@@ -17,9 +17,6 @@ use bytes::Bytes;
 use rquickjs::function::Args;
 use rquickjs::{Ctx, Function, Value};
 use std::time::Instant;
-
-/// Room in a message for what is not a result.
-const MESSAGE_MARGIN_BYTES: usize = 1024;
 
 /// The encoded results of the first calls of a batch.
 #[derive(Debug)]
@@ -116,13 +113,8 @@ fn each(
             results.truncate(length);
             return Evaluated { count, results, end };
         }
-        if results.len() > FRAME_BYTES_MAX - MESSAGE_MARGIN_BYTES {
-            results.truncate(length);
-            let end = match count {
-                0 => BatchEnd::Failed(Failure::Result(ResultFault::TooLarge { bytes_max: FRAME_BYTES_MAX })),
-                _ => BatchEnd::Reached,
-            };
-            return Evaluated { count, results, end };
+        if results.len() >= RESPONSE_BYTES_MAX {
+            return Evaluated { count: count + 1, results, end: BatchEnd::Reached };
         }
     }
     Evaluated { count: batch.count, results, end: BatchEnd::Reached }
@@ -263,6 +255,9 @@ impl<'js> Caller<'_, 'js> {
             values::put_undefined(results);
         } else if result.is_string() {
             let text: Text = result.get().map_err(|error| self.failure(error))?;
+            if text.0.len() > RESPONSE_BYTES_MAX {
+                return Err(Failure::Result(ResultFault::TooLarge { bytes_max: RESPONSE_BYTES_MAX }));
+            }
             values::put_text(results, &text.0);
         } else {
             let text = self.ctx.json_stringify(result).map_err(|error| self.failure(error))?;

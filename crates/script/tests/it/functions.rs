@@ -314,16 +314,31 @@ fn running(source: &str) -> FunctionBatch {
     FunctionBatch::new(functions, Clock::Running { start_ms: NOW_MS }, 1)
 }
 
+/// Calls a function with the numbers from 0, in as many parts as its results come in.
+async fn evaluate_numbers(workers: &Workers, source: &str, count: i64) -> (Vec<Option<Value>>, usize) {
+    let (mut results, mut parts) = (Vec::new(), 0);
+    while results.len() < usize::try_from(count).unwrap() {
+        let mut batch = running(source);
+        let done = i64::try_from(results.len()).unwrap();
+        (done..count).for_each(|n| push(&mut batch, 0, &[Some(Value::Int64(n))]));
+        let some = workers.evaluate(&batch, Turn::Own(CALLER)).await.into_result().unwrap();
+        assert!(!some.is_empty());
+        results.extend(some);
+        parts += 1;
+    }
+    (results, parts)
+}
+
 /// All rows together take longer than one may.
 #[tokio::test]
 async fn each_row_has_the_time_of_a_script() {
     let workers = with_time(Duration::from_secs(1));
     for body in ["wait(200); return n;", "wait(200); return this ? n : n;"] {
         for count in [7, 12] {
-            let mut batch = running(&format!("function f(n) {{ {body} }} {WAIT}"));
-            let numbers = numbers(&mut batch, count);
-            let evaluated = workers.evaluate(&batch, Turn::Own(CALLER)).await;
-            assert_eq!(evaluated, Evaluated { results: numbers, fault: None }, "{body}");
+            let source = format!("function f(n) {{ {body} }} {WAIT}");
+            let (results, parts) = evaluate_numbers(&workers, &source, count).await;
+            assert_eq!(results, numbers(&mut running(&source), count), "{body}");
+            assert!(parts > 1, "who waits for slow functions counts their time");
         }
     }
 }
@@ -333,10 +348,24 @@ async fn each_row_has_the_time_of_a_script() {
 async fn a_row_that_is_called_again_has_all_of_its_time() {
     let workers = with_time(Duration::from_secs(2));
     let source = format!("function f(n) {{ if (n === 4) {{ wait(1200); zz = n; }} return n; }} {WAIT}");
-    let mut batch = running(&source);
-    let numbers = numbers(&mut batch, 12);
-    let evaluated = workers.evaluate(&batch, Turn::Own(CALLER)).await;
-    assert_eq!(evaluated, Evaluated { results: numbers, fault: None });
+    let (results, _) = evaluate_numbers(&workers, &source, 12).await;
+    assert_eq!(results, numbers(&mut running(&source), 12));
+}
+
+/// Who waits for large results counts their memory.
+#[tokio::test]
+async fn large_results_come_in_parts() {
+    let source = "function (n) { return 'x'.repeat(1 << 20) + n; }";
+    let (results, parts) = evaluate_numbers(&workers(), source, 20).await;
+    assert!((4..=20).contains(&parts), "{parts}");
+    for (n, result) in results.into_iter().enumerate() {
+        let text = result.as_ref().and_then(|value| value.as_ref().as_str().map(str::to_owned)).unwrap();
+        assert!(text.len() > 1 << 20 && text.ends_with(&n.to_string()));
+    }
+    let mut batch = running("function () { return 'x'.repeat((4 << 20) + 1); }");
+    numbers(&mut batch, 1);
+    let refused = workers().evaluate(&batch, Turn::Own(CALLER)).await.into_result();
+    assert!(matches!(refused, Err(ScriptFault::Result(_))), "{refused:?}");
 }
 
 #[tokio::test]
