@@ -23,8 +23,8 @@ const PAGE: usize = 1000;
 const SEPARATION_MAX: Duration = Duration::from_secs(600);
 /// Time between two looks at the partitions.
 const LOOK: Duration = Duration::from_millis(200);
-/// Turns of creates without a split: as many as a split takes, so that the slowest of both can be compared.
-const NORMAL_TURNS: usize = 20;
+/// Turns of creates before the split, and after it: the store grows, and creates become slower by that alone.
+const NORMAL_TURNS: usize = 10;
 /// Normal load before the split, so that the figures of a turn with a split contain both.
 const BEFORE_SPLIT: Duration = Duration::from_secs(1);
 
@@ -84,8 +84,12 @@ async fn split(options: &Options) -> Result<Vec<Row>> {
         let work = create(1 + NORMAL_TURNS + turns.len());
         turns.push(measure_once(options, process, target, &work).await?);
     }
+    for turn in 0..NORMAL_TURNS {
+        let work = create(1 + NORMAL_TURNS + turns.len() + turn);
+        normal.push(measure_once(options, process, target, &work).await?);
+    }
     rows.push(pause_row("pause of writes, under load, over 50 ms", pause));
-    for (when, turns) in [("without a split", &normal), ("during a split", &turns)] {
+    for (when, turns) in [("before and after a split", &normal), ("during a split", &turns)] {
         for turn in turns {
             println!("creates {when}: {:.0}/s, p99 {:.0} µs", turn.rate, turn.p99_us);
         }
