@@ -17,6 +17,7 @@ mod logs;
 mod machine;
 mod metrics;
 mod mode;
+mod output;
 mod screen;
 mod secret;
 mod service;

@@ -247,7 +247,10 @@ pub(crate) fn with_arguments_of(command: Command, names: &[&str]) -> Command {
 }
 
 fn with_some_arguments(command: Command, is_wanted: impl Fn(&str) -> bool) -> Command {
-    let file = Arg::new("config").long("config").value_name("FILE").help("Settings file (TOML)");
+    let file = Arg::new("config")
+        .long("config")
+        .value_name("FILE")
+        .help("Settings file (TOML) [env: PERIHELION_CONFIG]");
     let wanted = DEFINITIONS.iter().filter(|definition| is_wanted(definition.name));
     wanted.fold(command.arg(file), |command, definition| {
         let default = if definition.default.is_empty() { "none" } else { definition.default };

@@ -1,10 +1,10 @@
 //! `perihelion config show`: every setting with its value and origin.
 
 use crate::failure::Failure;
+use crate::output::say;
 use crate::settings::{self, DEFINITIONS, Settings};
 use clap::ArgMatches;
 
-#[allow(clippy::print_stdout)] // what the command is for
 pub(super) fn show(
     matches: &ArgMatches,
     environment: impl Fn(&str) -> Option<String>,
@@ -17,9 +17,9 @@ pub(super) fn show(
         let name = definition.name;
         if matches.get_flag("origin") {
             let meaning = settings::resolved(&raw, name)?.map(|text| format!(": {text}")).unwrap_or_default();
-            println!("{name:width$} = {value:?}  # {origin}{meaning}");
+            say!("{name:width$} = {value:?}  # {origin}{meaning}");
         } else {
-            println!("{name:width$} = {value:?}");
+            say!("{name:width$} = {value:?}");
         }
     }
     Ok(())

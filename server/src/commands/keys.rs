@@ -6,6 +6,7 @@ use crate::ambient::SystemAmbient;
 use crate::failure::Failure;
 use crate::files;
 use crate::keys::{KeyFile, StoredKey};
+use crate::output::say;
 use crate::settings::{self, Settings};
 use clap::{Arg, ArgMatches, Command};
 use engine::KeyName;
@@ -36,7 +37,6 @@ pub(super) fn command() -> Command {
     )
 }
 
-#[allow(clippy::print_stdout)] // what the commands are for
 pub(super) fn run(matches: &ArgMatches, environment: impl Fn(&str) -> Option<String>) -> Result<(), Failure> {
     let Some((command, matches)) = matches.subcommand() else {
         return Err(Failure::Failed("keys needs a subcommand".to_owned()));
@@ -48,20 +48,16 @@ pub(super) fn run(matches: &ArgMatches, environment: impl Fn(&str) -> Option<Str
         ("create", _) => {
             files::make_private_folder(&settings.data)?;
             let made = file.make_if_missing(&ambient)?;
-            println!(
-                "{} {}",
-                if made { "made" } else { "nothing to do: keys are in" },
-                file.path().display()
-            );
+            say!("{} {}", if made { "made" } else { "nothing to do: keys are in" }, file.path().display());
         }
         ("list", _) => list(&file, ambient.now_seconds())?,
-        ("show", chosen) => println!("{}", find(&file, chosen())?.text.reveal()),
+        ("show", chosen) => say!("{}", find(&file, chosen())?.text.reveal()),
         (_, chosen) => {
             let name = chosen().ok_or_else(|| file.missing())?;
             file.rotate(name, &ambient)?;
             let key = find(&file, Some(name))?;
-            println!("{} has a new key with the fingerprint {}", name.text(), fingerprint(&key));
-            println!(
+            say!("{} has a new key with the fingerprint {}", name.text(), fingerprint(&key));
+            say!(
                 "print it with: perihelion keys show {} --data \"{}\"",
                 name.text(),
                 settings.data.display()
@@ -80,18 +76,17 @@ fn find(file: &KeyFile, name: Option<KeyName>) -> Result<StoredKey, Failure> {
     })
 }
 
-#[allow(clippy::print_stdout)] // what the command is for
 fn list(file: &KeyFile, now_seconds: u64) -> Result<(), Failure> {
     let keys = file.read()?.ok_or_else(|| file.missing())?;
     let uses = file.read_uses();
-    println!("{:<19} {:<12} {:<12} LAST USED", "NAME", "FINGERPRINT", "MADE");
+    say!("{:<19} {:<12} {:<12} LAST USED", "NAME", "FINGERPRINT", "MADE");
     for key in keys {
         let account_key = key.account_key().map(|account_key| account_key.fingerprint());
         let known =
             uses.iter().find(|known| known.name == key.name && Some(known.fingerprint) == account_key);
         let used = known.and_then(|known| known.last_used_seconds);
         let made = Some(key.created_seconds).filter(|seconds| *seconds > 0);
-        println!(
+        say!(
             "{:<19} {:<12} {:<12} {}",
             key.name.text(),
             fingerprint(&key),

@@ -2,6 +2,7 @@
 
 use super::local_server::{self, LocalRequest};
 use crate::failure::Failure;
+use crate::output::{self, say};
 use crate::settings::{self, Settings};
 use clap::{Arg, ArgMatches, Command};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -34,7 +35,6 @@ pub(super) fn command() -> Command {
         .subcommands([list, split].map(|command| settings::with_arguments_of(command, settings::OF_SERVER)))
 }
 
-#[allow(clippy::print_stdout)] // what the commands are for
 pub(super) fn run(matches: &ArgMatches, environment: impl Fn(&str) -> Option<String>) -> Result<(), Failure> {
     let Some((command, matches)) = matches.subcommand() else {
         return Err(Failure::Failed("partitions needs a subcommand".to_owned()));
@@ -49,13 +49,14 @@ pub(super) fn run(matches: &ArgMatches, environment: impl Fn(&str) -> Option<Str
         "list" => {
             let answer = ask(&settings, "GET", &path)?;
             let as_json = matches.get_flag("json");
-            print!("{}", if as_json { format!("{answer:#}\n") } else { table(&answer) });
+            let text = if as_json { format!("{answer:#}\n") } else { table(&answer) };
+            output::write(format_args!("{text}"));
         }
         _ => {
             let answer = ask(&settings, "POST", &format!("{path}/{}/split", given("partition")))?;
             let children = answer["children"].as_array().map(Vec::as_slice).unwrap_or_default();
             let children: Vec<&str> = children.iter().filter_map(Json::as_str).collect();
-            println!("split into {}", children.join(" and "));
+            say!("split into {}", children.join(" and "));
         }
     }
     Ok(())

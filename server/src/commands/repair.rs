@@ -2,6 +2,7 @@
 
 use super::start::open_failure;
 use crate::failure::Failure;
+use crate::output::say;
 use crate::settings::{self, Settings};
 use crate::store_marker::{self, STORE_FOLDER};
 use clap::{ArgMatches, Command};
@@ -15,7 +16,7 @@ pub(super) fn command() -> Command {
                 "A server refuses a store whose journal is damaged before acknowledged commits, or was truncated. This \
                  command cuts the journal at the first unreadable commit: that commit and all later ones are lost.\n\
                  Prints what was cut. The cut bytes are saved in a folder next to the store. An intact store is not \
-                 changed; other missing or damaged files are not repaired.\n\
+                 changed; a missing or damaged file SYNCED, which says how far the journals were synced, is made anew. Other missing or damaged files are not repaired.\n\
                  Check the data afterwards with `perihelion verify`.\n\n\
                  Example:\n  perihelion repair --data ./perihelion-data",
             ),
@@ -34,34 +35,31 @@ pub(super) fn run(matches: &ArgMatches, environment: impl Fn(&str) -> Option<Str
     Ok(())
 }
 
-#[allow(clippy::print_stdout)] // what the command is for
 fn show(repair: &Repair) {
     let Repair { cuts, readable_commits, is_torn, shortened_from, is_synced_lost } = repair;
     if *is_synced_lost {
-        println!(
+        say!(
             "the file SYNCED was missing or damaged and was rebuilt: whether the journals were truncated before is \
              unknown"
         );
     }
     if cuts.is_empty() && !is_synced_lost {
-        println!(
-            "the journals are intact, nothing was changed; check the other files with `perihelion verify`"
-        );
+        say!("the journals are intact, nothing was changed; check the other files with `perihelion verify`");
     }
     if cuts.is_empty() {
         return;
     }
     for JournalCut { path, position, cut_bytes, saved } in cuts {
-        println!("{}: cut at byte {position}, {cut_bytes} bytes", path.display());
-        println!("  saved in {}", saved.display());
+        say!("{}: cut at byte {position}, {cut_bytes} bytes", path.display());
+        say!("  saved in {}", saved.display());
     }
-    println!("lost: at least one unreadable commit, and {readable_commits} readable commits after it");
+    say!("lost: at least one unreadable commit, and {readable_commits} readable commits after it");
     if let Some(synced_bytes) = shortened_from {
-        println!("the journal was synced up to byte {synced_bytes} and truncated afterwards");
+        say!("the journal was synced up to byte {synced_bytes} and truncated afterwards");
     }
     if *is_torn {
-        println!("a power failure interrupted a write; a server truncates this by itself");
+        say!("a power failure interrupted a write; a server truncates this by itself");
     } else {
-        println!("some of them were acknowledged as durable; check the rest with `perihelion verify`");
+        say!("some of them were acknowledged as durable; check the rest with `perihelion verify`");
     }
 }

@@ -5,6 +5,7 @@ use super::local_server::{self, LocalAnswer, LocalRequest};
 use super::script_names;
 use crate::ambient::SystemAmbient;
 use crate::failure::Failure;
+use crate::output::say;
 use crate::settings::{self, Settings};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -105,10 +106,11 @@ fn execute(matches: &ArgMatches, environment: impl Fn(&str) -> Option<String>) -
     let server = Arc::new(SignedServer::of(settings)?);
     let runtime = runtime()?;
     // Before the procedure is stored, so that an interrupt always finds this command able to delete it.
-    let interrupt = {
+    let ends = {
         let _runtime = runtime.enter();
-        signal(SignalKind::interrupt())
-            .map_err(|error| Failure::Failed(format!("cannot watch signals: {error}")))?
+        let watched =
+            |kind| signal(kind).map_err(|error| Failure::Failed(format!("cannot watch signals: {error}")));
+        [watched(SignalKind::interrupt())?, watched(SignalKind::terminate())?]
     };
     let stored = server.send("POST", &feed, Vec::new(), &json!({ "id": id, "body": source }))?;
     match stored.status {
@@ -131,7 +133,7 @@ fn execute(matches: &ArgMatches, environment: impl Fn(&str) -> Option<String>) -
         let (server, one) = (Arc::clone(&server), one.clone());
         move || server.send("POST", &one, headers, &parameters)
     };
-    let answer = runtime.block_on(unless_interrupted(interrupt, sent));
+    let answer = runtime.block_on(unless_interrupted(ends, sent));
     let took = begun.elapsed();
     let deleted = server.send("DELETE", &one, Vec::new(), &Json::Null);
     let answer = answer?;
@@ -181,7 +183,7 @@ fn readable(message: &str) -> String {
 /// The answer to a request, unless the user interrupts the command before it arrives. The server goes on with the
 /// request: its procedure takes its time at most.
 async fn unless_interrupted(
-    mut interrupt: Signal,
+    [mut interrupt, mut terminate]: [Signal; 2],
     send: impl FnOnce() -> Result<LocalAnswer, Failure> + Send + 'static,
 ) -> Result<LocalAnswer, Failure> {
     let (answered, answer) = tokio::sync::oneshot::channel();
@@ -189,10 +191,13 @@ async fn unless_interrupted(
     std::thread::spawn(move || drop(answered.send(send())));
     tokio::select! {
         answer = answer => answer.unwrap_or_else(|_| Err(Failure::Failed("the request was not sent".to_owned()))),
-        _ = interrupt.recv() => {
-            Err(Failure::Failed("interrupted: the procedure may still end and change documents".to_owned()))
-        }
+        _ = interrupt.recv() => Err(interrupted()),
+        _ = terminate.recv() => Err(interrupted()),
     }
+}
+
+fn interrupted() -> Failure {
+    Failure::Failed("interrupted: the procedure may still end and change documents".to_owned())
 }
 
 fn runtime() -> Result<Runtime, Failure> {
@@ -200,19 +205,18 @@ fn runtime() -> Result<Runtime, Failure> {
     runtime.map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))
 }
 
-#[allow(clippy::print_stdout)] // what the command is for
 fn show(answer: &LocalAnswer, milliseconds: f64) {
     let log = answer.header("x-ms-documentdb-script-log-results").unwrap_or_default();
     let log = percent_decode_str(log).decode_utf8_lossy();
     if !log.is_empty() {
-        println!("log:\n{}\n", log.trim_end());
+        say!("log:\n{}\n", log.trim_end());
     }
     if answer.status == 200 {
         let body = String::from_utf8_lossy(&answer.body);
-        println!("result: {}", if body.is_empty() { "nothing" } else { &body });
+        say!("result: {}", if body.is_empty() { "nothing" } else { &body });
     }
     let charge = answer.header("x-ms-request-charge").unwrap_or("unknown");
-    println!("charge: {charge} RU, time: {milliseconds:.1} ms");
+    say!("charge: {charge} RU, time: {milliseconds:.1} ms");
 }
 
 /// The server on this machine, and the key that signs requests to it.
@@ -273,7 +277,6 @@ pub(super) fn worker_program() -> Result<WorkerProgram, Failure> {
 }
 
 /// Checks a script as the server does when it is stored, in a worker process of this program.
-#[allow(clippy::print_stdout)] // what the command is for
 fn check(matches: &ArgMatches) -> Result<(), Failure> {
     let (source, file) = (read_script(matches)?, text_of(matches, "file"));
     let workers = Workers::new(worker_program()?, Limits::for_cores(1));
@@ -284,9 +287,9 @@ fn check(matches: &ArgMatches) -> Result<(), Failure> {
     checked.map_err(|fault| refused_text(file, &fault))?;
     let globals = globals.map_err(|cause| Failure::Failed(format!("the globals of scripts: {cause}")))?;
     for (line, name) in script_names::unknown(&source, &globals) {
-        println!("{file}:{line}: warning: scripts have no \"{name}\"");
+        say!("{file}:{line}: warning: scripts have no \"{name}\"");
     }
-    println!("{file}: the script can be executed");
+    say!("{file}: the script can be executed");
     Ok(())
 }
 

@@ -356,6 +356,10 @@ pub(super) fn open_failure(settings: &Settings, fault: &OpenFault) -> Failure {
              perihelion repair --data \"{data}\"",
             describe(fault)
         ),
+        OpenFault::DamagedFile { path, .. } if path.ends_with("SYNCED") => format!(
+            "{}; restore it from a backup, or have it made anew: perihelion repair --data \"{data}\"",
+            describe(fault)
+        ),
         OpenFault::Missing { .. } | OpenFault::DamagedFile { .. } => {
             format!("{}; nothing was changed, restore the files from a backup", describe(fault))
         }
@@ -388,8 +392,10 @@ fn stop_signal(service: Arc<Service>) -> Result<impl Future<Output = ()>, Failur
     let failed = |error: std::io::Error| Failure::Failed(format!("cannot listen for signals: {error}"));
     let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+    // The terminal was closed.
+    let mut hangup = signal(SignalKind::hangup()).map_err(failed)?;
     Ok(async move {
-        tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
+        tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {}, _ = hangup.recv() => {} }
         tracing::info!(event = "stopping", "stopping; a second signal stops at once");
         service.stopping.store(true, Ordering::SeqCst);
         service.engine.stop_queries();

@@ -5,6 +5,7 @@
 use super::start::open_failure;
 use crate::ambient::SystemAmbient;
 use crate::failure::Failure;
+use crate::output::say;
 use crate::settings::{self, Settings};
 use crate::store_marker::{self, STORE_FOLDER};
 use clap::{ArgMatches, Command};
@@ -61,34 +62,32 @@ pub(super) fn run(matches: &ArgMatches, environment: impl Fn(&str) -> Option<Str
     }
 }
 
-#[allow(clippy::print_stdout)] // what the command is for
 fn show_container(container: &VerifiedContainer) {
     let VerifiedContainer { database, name, documents, findings, index_findings, unindexed } = container;
     let count = findings.len() + index_findings.len();
     match count {
-        0 => println!("{database}/{name}: {documents} documents, sound"),
-        count => println!("{database}/{name}: {documents} documents, {count} findings"),
+        0 => say!("{database}/{name}: {documents} documents, sound"),
+        count => say!("{database}/{name}: {documents} documents, {count} findings"),
     }
     let rows = findings.iter().map(ToString::to_string);
     let texts = rows.chain(index_findings.iter().map(ToString::to_string));
-    texts.take(FINDINGS_SHOWN_MAX).for_each(|finding| println!("  {finding}"));
+    texts.take(FINDINGS_SHOWN_MAX).for_each(|finding| say!("  {finding}"));
     if count > FINDINGS_SHOWN_MAX {
-        println!("  … and {} more", count - FINDINGS_SHOWN_MAX);
+        say!("  … and {} more", count - FINDINGS_SHOWN_MAX);
     }
     if *unindexed > 0 {
-        println!("  the index of {unindexed} partitions is incomplete; a server continues to build it");
+        say!("  the index of {unindexed} partitions is incomplete; a server continues to build it");
     }
 }
 
-#[allow(clippy::print_stdout)] // what the command is for
 fn show(verification: &Verification) {
     for container in &verification.containers {
         show_container(container);
     }
     for number in &verification.strays {
-        println!("container {} does not exist but has rows", number.0);
+        say!("container {} does not exist but has rows", number.0);
     }
     if verification.is_sound() {
-        println!("{} containers, sound", verification.containers.len());
+        say!("{} containers, sound", verification.containers.len());
     }
 }

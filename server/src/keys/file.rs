@@ -110,6 +110,9 @@ impl KeyFile {
 
     /// Serialises commands that change the file. The lock is released when the file is closed.
     fn lock(&self) -> Result<File, Failure> {
+        if !self.path.parent().is_some_and(Path::exists) {
+            return Err(self.missing());
+        }
         let path = self.path.with_extension("lock");
         let open = File::options().create(true).truncate(false).write(true).open(&path);
         let locked = open.and_then(|file| file.lock().map(|()| file));

@@ -122,7 +122,10 @@ impl Settings {
             return Err(bad(raw, "cache-bytes", &format!("it is part of memory-bytes, which is {total}")));
         }
         Ok(Settings {
-            data: PathBuf::from(text(raw, "data")),
+            data: match text(raw, "data") {
+                "" => return Err(bad(raw, "data", "it must not be empty")),
+                data => PathBuf::from(data),
+            },
             memory: parsed(raw, "memory")?,
             nosql: parsed(raw, "nosql")?,
             table: parsed(raw, "table")?,

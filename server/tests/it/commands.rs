@@ -1,6 +1,8 @@
 //! Exit codes and texts of the command line.
 
-use crate::process::{run, text};
+use crate::process::{Server, program, run, text};
+use rustix::process::Signal;
+use std::process::Stdio;
 
 #[test]
 fn help_names_every_command_and_bad_usage_is_told_apart() {
@@ -83,4 +85,34 @@ fn commands_take_the_settings_that_they_use() {
     std::fs::write(&file, "memory = true\n").unwrap();
     let refused = run(&["verify", "--config", text(&file)]);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("nothing to verify"), "{refused:?}");
+}
+
+/// As behind `| head`, which does not read everything.
+#[test]
+fn output_that_nobody_reads_is_no_failure() {
+    let mut child =
+        program().args(["config", "show"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let ended = child.wait_with_output().unwrap();
+    assert!(ended.status.success() && ended.stderr.is_empty(), "{ended:?}");
+}
+
+/// `--data "$UNSET"` must not put a store into the working directory.
+#[test]
+fn an_empty_folder_is_refused() {
+    let refused = run(&["dev", "--data", "", "--nosql", "127.0.0.1:0"]);
+    assert_eq!(refused.status.code(), Some(78), "{refused:?}");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("must not be empty"), "{refused:?}");
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("missing");
+    let refused = run(&["keys", "rotate", "primary", "--data", text(&missing)]);
+    assert_eq!(refused.status.code(), Some(78), "{refused:?}");
+}
+
+#[test]
+fn a_closed_terminal_stops_the_server_as_a_signal_does() {
+    for signal in [Signal::HUP, Signal::INT] {
+        let printed = Server::dev(&[]).stop_by(signal);
+        assert!(printed.contains("stopping"), "{printed}");
+    }
 }

@@ -114,9 +114,13 @@ impl Server {
     }
 
     /// Stops the server and returns everything that it has printed.
-    pub(crate) fn stop(mut self) -> String {
+    pub(crate) fn stop(self) -> String {
+        self.stop_by(rustix::process::Signal::TERM)
+    }
+
+    pub(crate) fn stop_by(mut self, signal: rustix::process::Signal) -> String {
         let id = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+        rustix::process::kill_process(id, signal).unwrap();
         assert!(self.child.wait().unwrap().success());
         for reader in self.readers.drain(..) {
             reader.join().unwrap();
