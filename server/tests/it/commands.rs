@@ -106,7 +106,8 @@ fn an_empty_folder_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("missing");
     let refused = run(&["keys", "rotate", "primary", "--data", text(&missing)]);
-    assert_eq!(refused.status.code(), Some(78), "{refused:?}");
+    assert_eq!(refused.status.code(), Some(74), "{refused:?}");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("no account keys"), "{refused:?}");
 }
 
 #[test]
