@@ -50,8 +50,8 @@ pub(crate) async fn open(
     let are_few = at.documents <= options.inline_documents_max as u64;
     // Before the first flush has ended. The opening waits for them as it would for so many changes in the log: a query
     // costs the same as before a crash. Bytes of documents are more than those of their terms, hence four flushes.
-    let were_in_memory =
-        at.documents <= 2 * options.flush_documents as u64 && at.bytes <= 4 * options.flush_bytes as u64;
+    let were_in_memory = at.documents <= (options.flush_documents as u64).saturating_mul(2)
+        && at.bytes <= (options.flush_bytes as u64).saturating_mul(4);
     let saved = match open_saved(&environment, &rules, view, are_few).await {
         Err(fault) if is_damage(&fault) => {
             tracing::error!(event = "index_damaged", ?partition, cause = %fault, "the stored index is damaged and is rebuilt");
