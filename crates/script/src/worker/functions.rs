@@ -196,9 +196,9 @@ pub(super) fn check(realm: &Realm, allowance: Allowance, source: &str) -> Result
     })
 }
 
-/// Whether a function is a class, which cannot be called: only the prototype of a class is fixed.
-const IS_CLASS: &str = "(({ getOwnPropertyDescriptor }) => (f) => \
-    getOwnPropertyDescriptor(f, 'prototype')?.writable === false)(Object)";
+/// Whether a function is a class, which cannot be called.
+const IS_CLASS: &str = "(({ apply }, { toString }, { test }, pattern) => (f) => \
+    apply(test, pattern, [apply(toString, f, [])]))(Reflect, Function.prototype, RegExp.prototype, /^class[\\s{]/)";
 
 /// Executes single calls of a batch.
 struct Caller<'a, 'js> {

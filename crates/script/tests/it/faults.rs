@@ -68,9 +68,14 @@ async fn a_class_is_no_script() {
             SyntaxFault { message: "the script is a class, not a function".to_owned(), line: 1, column };
         assert_eq!(workers().check(CALLER, source).await, Err(ScriptFault::Syntax(fault)), "{source}");
     }
-    for source in
-        ["class A {} function f() { return new A(); }", "function* f() {}", "() => 1", "async () => 1"]
-    {
+    for source in [
+        "class A {} function f() { return new A(); }",
+        "function* f() {}",
+        "() => 1",
+        "async () => 1",
+        "classes => 1",
+        "Object.freeze(function () {})",
+    ] {
         assert_eq!(workers().check(CALLER, source).await, Ok(()), "{source}");
     }
 }
