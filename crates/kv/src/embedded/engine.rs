@@ -242,16 +242,8 @@ impl StorageEngine {
             Durability::Sync => PersistMode::SyncData,
             Durability::Buffered => PersistMode::Buffer,
         };
-        let is_sorted = batches.len() == 1;
-        let mut changes = Vec::with_capacity(count);
-        changes.extend(batches.into_iter().flatten().chain(mark));
-        if !is_sorted {
-            // Neighbours in the order of the memtables are inserted one after the other: what the search for the first
-            // has read is then in the processor's cache. The sort is stable, so the later of two changes stays later.
-            changes.sort_by(|one, other| (one.space.0, &one.key).cmp(&(other.space.0, &other.key)));
-        }
         let mut write = EngineWrite::new(self, count, persist);
-        changes.into_iter().try_for_each(|change| write.add(change))?;
+        batches.into_iter().flatten().chain(mark).try_for_each(|change| write.add(change))?;
         let is_marked = self.rotation.wants_markers();
         if is_marked {
             self.keyspaces().for_each(|keyspace| write.mark(keyspace));
