@@ -376,7 +376,7 @@ impl Transaction {
         self.check_time()?;
         let Transaction { engine, mut draft, routed, spent, .. } = self;
         if engine.awaits_scripts() {
-            draft.is_followed();
+            draft.set_followed();
         }
         let committed = match draft.has_changes() {
             // What it has read is one state.

@@ -307,9 +307,14 @@ async fn obtain(task: &Task, context: &Context<'_>, calls: &UserCalls) -> Result
         let results = task.user_functions.call(rest).await?;
         context.check_time().map_err(query_fault)?;
         task.meter.check().map_err(query_fault)?;
-        let made = results.len().clamp(1, rest.len());
+        let later = match rest.get(results.len()..) {
+            Some(later) if !results.is_empty() => later,
+            Some(_) | None => {
+                return Err(Fault::Internal("functions gave a wrong number of results".to_owned()));
+            }
+        };
         calls.add_results(results).map_err(query_fault)?;
-        rest = &rest[made..];
+        rest = later;
     }
     Ok(())
 }

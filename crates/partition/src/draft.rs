@@ -80,7 +80,7 @@ impl Draft {
     }
 
     /// Others will be committed soon, so that this one may wait a moment and share a batch with them.
-    pub fn is_followed(&mut self) {
+    pub fn set_followed(&mut self) {
         self.is_followed = true;
     }
 

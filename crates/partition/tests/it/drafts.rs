@@ -290,7 +290,7 @@ async fn drafts_that_are_followed_wait_a_moment_for_company() {
             let mut draft = fixture.draft().await;
             done(&mut draft, create(&format!("{name}{number}"), "")).await;
             if is_followed {
-                draft.is_followed();
+                draft.set_followed();
             }
             drafts.push(draft);
         }
