@@ -1,9 +1,11 @@
 """`python -m kill --rounds N --seed S`: load, kill -9, restart on the same folder, compare; round after round.
 
-With `--splits` partitions are so small that they split under the load, also while the server is killed.
+With `--splits` partitions are so small that they split under the load, and each round asks for a split as well and often
+kills the server right behind the request.
 """
 
 import argparse
+import http.client
 import multiprocessing
 import os
 import pathlib
@@ -12,6 +14,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
 
 from kill.clients import DATABASE, PROCEDURE, PROCEDURE_BODY
@@ -20,6 +23,7 @@ from kill.judge import Judge, plain
 from kill.load import CONTAINERS, THROUGHPUT, work
 from kill.tables import TABLE, read_table, service
 from support import server as program
+from support.control import control, partitions
 from support.server import Server
 from support.wire import Wire
 
@@ -37,6 +41,13 @@ CLIENT_SECONDS_MAX = 120
 WORKER_KILL_SECONDS = (0.01, 0.4)
 # Bytes of documents at which a partition splits, with `--splits`.
 SPLIT_BYTES = 30_000
+# How often the kill is aimed at a split that was asked for, and how long after the request it comes.
+AIMED_CHANCE = 0.6
+AIMED_SECONDS = (0.0, 0.04)
+# Rounds are added while no partition was split, up to this many times their number.
+SPLIT_ROUNDS_FACTOR = 3
+# What a request to split may be answered: done, not to be divided, split meanwhile, busy.
+SPLIT_STATUS = (200, 400, 404, 503)
 
 
 def script_workers(server):
@@ -53,9 +64,11 @@ def script_workers(server):
 class Driver:
     """The server, its clients and the judge, for any number of rounds."""
 
-    def __init__(self, folder, seed, clients=CLIENTS, flags=()):
+    def __init__(self, folder, seed, clients=CLIENTS, splits=False):
         self.folder = pathlib.Path(folder)
         self.chance = random.Random(seed)
+        self.splits = splits
+        flags = ["--partition-max-bytes", str(SPLIT_BYTES)] if splits else []
         self.server = Server(self.folder / "data", *flags, table=True)
         self.judge = Judge()
         self.over = multiprocessing.Event()
@@ -65,6 +78,7 @@ class Driver:
         self.killed_workers = 0
         self.server.start()
         self._make_containers()
+        self.first_ranges = self.ranges()
         self.workers = []
         for index, kind in enumerate(clients):
             path = self.folder / f"journal-{index}"
@@ -82,11 +96,16 @@ class Driver:
         self.over.clear()
         for index, worker in enumerate(self.workers):
             worker["pipe"].send((number, self._owned_by(index), self._shared()))
-        self._kill_script_workers(time.monotonic() + self.chance.uniform(*LOAD_SECONDS))
+        end = time.monotonic() + self.chance.uniform(*LOAD_SECONDS)
+        split = self._begin_split(end) if self.splits else None
+        self._kill_script_workers(end)
         # Set first: an answer that comes behind it may be the echo of a request that the SDK sent twice.
         self.over.set()
         self.server.kill()
         violations = self._wait_for_clients()
+        if split:
+            split.join()
+            violations += self.split_violations
         before_restart()
         violations += self._verify()
         self._restart()
@@ -106,6 +125,27 @@ class Driver:
                     self.killed_workers += 1
                 except ProcessLookupError:
                     pass  # it has ended by itself
+
+    def _begin_split(self, end):
+        """Asks for the split of some partition during the load, often so late that the kill meets it."""
+        late = self.chance.uniform(*AIMED_SECONDS) if self.chance.random() < AIMED_CHANCE else self.chance.uniform(*LOAD_SECONDS)
+        container, place = self.chance.choice(list(CONTAINERS)), self.chance.random()
+        self.split_violations = []
+        thread = threading.Thread(target=self._ask_for_split, args=(end - late, container, place))
+        thread.start()
+        return thread
+
+    def _ask_for_split(self, moment, container, place):
+        try:
+            found = partitions(self.server, DATABASE, container)
+            partition = found[int(place * len(found))]["id"]
+            time.sleep(max(0.0, moment - time.monotonic()))
+            path = f"dbs/{DATABASE}/colls/{container}/partitions/{partition}/split"
+            status, body = control(self.server, "POST", path)
+            if status not in SPLIT_STATUS:
+                self.split_violations.append(f"split: partition {partition} of {container} is answered with {status}: {body}")
+        except (OSError, http.client.HTTPException):
+            pass  # the server was killed meanwhile
 
     def close(self):
         for worker in self.workers:
@@ -183,6 +223,10 @@ class Driver:
                     observed[key] = item
         return observed
 
+    def split_count(self):
+        """How many partitions were split since the containers were made."""
+        return self.ranges() - self.first_ranges
+
     def ranges(self):
         """The number of ranges of all containers."""
         with Wire(self.server.port) as wire:
@@ -214,10 +258,11 @@ def main():
     folder = tempfile.mkdtemp(prefix="kill-")
     print(f"kill -9 under load: {arguments.rounds} rounds, seed {seed}, folder {folder}", flush=True)
     begun = time.monotonic()
-    driver = Driver(folder, seed, flags=["--partition-max-bytes", str(SPLIT_BYTES)] if arguments.splits else [])
-    ranges = driver.ranges()
+    driver = Driver(folder, seed, splits=arguments.splits)
     passed = failed = 0
-    for number in range(1, arguments.rounds + 1):
+    for number in range(1, arguments.rounds * (SPLIT_ROUNDS_FACTOR if arguments.splits else 1) + 1):
+        if number > arguments.rounds and driver.split_count() > 0:
+            break
         try:
             violations = driver.round(number)
         except Exception as error:
@@ -232,9 +277,8 @@ def main():
             print(f"round {number}: {len(driver.judge.state)} items, {driver.done} acknowledged, {driver.refused} refused, "
                   f"{driver.unknown} unknown, start {driver.start_seconds[-1]:.2f} s", flush=True)
     if arguments.splits and not failed:
-        split = driver.ranges() - ranges
-        print(f"{split} splits")
-        if split == 0:
+        print(f"{driver.split_count()} splits")
+        if driver.split_count() == 0:
             print("no partition was split, so nothing was tested")
             failed += 1
     driver.close()

@@ -22,6 +22,21 @@ def test_a_server_that_keeps_its_word_passes(driver):
     assert driver.killed_workers > 0
 
 
+def test_partitions_split_between_and_during_kills(tmp_path):
+    driver = Driver(tmp_path, seed=5, clients=["raw", "raw"], splits=True)
+    try:
+        violations = []
+        # One round may be too short for a split, many in a row are not.
+        for number in range(1, 21):
+            violations += driver.round(number)
+            if violations or driver.split_count() > 0:
+                break
+        assert violations == []
+        assert driver.split_count() > 0
+    finally:
+        driver.close()
+
+
 def test_a_disk_that_forgets_is_found(driver, tmp_path):
     """The folder as it was before the round stands in for a server that answered before it wrote."""
     assert driver.round(1) == []
