@@ -7,6 +7,7 @@ mod read;
 
 use crate::load::{self, Figures, Target, Work};
 use crate::postgres::Postgres;
+use crate::partitions::SIXTY_FOUR_PARTITIONS;
 use crate::process::{Process, server_core_busy};
 use crate::questions::Question;
 use crate::report::Row;
@@ -116,7 +117,7 @@ pub(crate) async fn measure_once(
 }
 
 /// Fills a running server and sends one kind of request for some seconds, for use with a profiler. A name that ends in
-/// `10` means a container of ten partitions.
+/// `10` means a container of ten partitions, in `p64` one of 64.
 #[allow(clippy::print_stdout)] // what the command is for
 pub(crate) async fn drive_for_a_profiler(
     address: SocketAddr,
@@ -124,9 +125,10 @@ pub(crate) async fn drive_for_a_profiler(
     seconds: u64,
     count: usize,
 ) -> Result<()> {
-    let (what, container, throughput) = match what.strip_suffix("10") {
-        Some(what) => (what, "ten".to_owned(), TEN_PARTITIONS),
-        None => (what, "medium".to_owned(), 400),
+    let (what, container, throughput) = match (what.strip_suffix("10"), what.strip_suffix("p64")) {
+        (Some(what), _) => (what, "ten".to_owned(), TEN_PARTITIONS),
+        (None, Some(what)) => (what, "many".to_owned(), SIXTY_FOUR_PARTITIONS),
+        (None, None) => (what, "medium".to_owned(), 400),
     };
     // A second run finds the documents already there.
     load::create_container(address, &container, throughput, COMPOSITE).await?;
