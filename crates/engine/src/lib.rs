@@ -26,6 +26,7 @@ mod query;
 mod read_many;
 mod request_memory;
 mod resource_query;
+mod restored;
 mod router;
 mod scripts;
 mod slot;
@@ -69,6 +70,7 @@ pub use request_memory::{
     ConnectionMemory, MemoryHolder, MemoryKind, RequestMemory, RequestMemoryOptions, Reservation,
 };
 pub use resource_query::ResourceQuery;
+pub use restored::skip_ahead;
 pub use router::RefusedStep;
 /// Scripts as worker processes execute them: calls, the operations that they ask for, and faults.
 pub use script;

@@ -17,7 +17,7 @@ use tokio::sync::{Notify, oneshot, watch};
 
 use crate::backend::{Backend, DiskSpace, StoreMemory};
 use crate::batch::{Batch, Durability, Space};
-use crate::commit::{BatchValidator, block_on};
+use crate::commit::{BatchValidator, RequiredRows, block_on};
 use crate::fault::{Cause, CommitFault, Health, ReadFault};
 use crate::ingest;
 use crate::lane::{Candidate, CommitAnswer, LANE_BATCHES_MAX, Lane, Lanes, Submission};
@@ -222,7 +222,9 @@ impl Remote {
         let _applying = self.applying.lock().unwrap_or_else(PoisonError::into_inner);
         self.check_open()?;
         let mut group = [candidate];
-        let mut validator = BatchValidator::new(&self.rows, self.space_count, None, &group);
+        // Other clients may have written since the last batch.
+        let mut required = RequiredRows::default();
+        let mut validator = BatchValidator::new(&self.rows, self.space_count, None, &mut required, &group);
         let changes =
             group.iter_mut().map(|candidate| validator.admit(candidate)).collect::<Result<Vec<_>, _>>()?;
         // Memory answers without waiting.

@@ -12,9 +12,9 @@
 use crate::keyspace::{self, META, PartitionId};
 use crate::log::LogPosition;
 use crate::partition::PartitionCounts;
-use crate::storage::{damaged, read_fault};
+use crate::storage::{commit_fault, damaged, read_fault};
 use bytes::{BufMut, Bytes, BytesMut};
-use kv::{Direction, KeyRange, ScanLimit, View};
+use kv::{Batch, Direction, Durability, KeyRange, ScanLimit, Store, View};
 use model::{ContainerNumber, Fault, Lsn, PartitionOrdinal, Ticks};
 
 const FORMAT: u8 = 2;
@@ -22,6 +22,12 @@ const FIELDS: usize = 15;
 
 /// LSNs, counters and stamps that are reserved at a time.
 const RESERVE: u64 = 1 << 16;
+
+/// LSNs and stamps that are skipped when an older copy of a store is used again: more than any store assigns between two
+/// backups. Clients read LSNs as numbers of 53 bits.
+const SKIPPED: u64 = 1 << 40;
+/// Counters that are skipped then. They have 40 bits.
+const COUNTERS_SKIPPED: u64 = 1 << 28;
 
 /// The LSN, counters and reserved ranges of a partition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -184,6 +190,14 @@ impl Head {
         self
     }
 
+    /// The head of a store that has lost its last writes. What they were assigned is not assigned again.
+    fn skipped_ahead(mut self) -> Head {
+        self.lsn_reserved = Lsn(self.lsn.max(self.lsn_reserved).0 + SKIPPED);
+        self.stamp_reserved = self.stamp.max(self.stamp_reserved) + SKIPPED;
+        self.counter_reserved = self.counter.max(self.counter_reserved) + COUNTERS_SKIPPED;
+        self
+    }
+
     /// Reserves in advance if the next batch may come near the limit. Returns whether it did: a batch with a new
     /// reservation must be durable before it is answered.
     pub(crate) fn reserve(&mut self) -> bool {
@@ -209,19 +223,43 @@ impl Head {
 /// are none. LSNs of a container that is created later must start above it.
 pub async fn highest_assigned(view: &View, container: ContainerNumber) -> Result<u64, Fault> {
     let mut highest = 0;
-    let all = keyspace::container_rows(container);
+    for id in partitions_in(view, keyspace::container_rows(container)).await? {
+        if let Some(row) = view.get(META, &keyspace::head_key(id)).await.map_err(read_fault)? {
+            highest = highest.max(Head::decode(&row)?.highest_assigned());
+        }
+    }
+    Ok(highest)
+}
+
+/// Prepares the partitions of a store that has lost its last writes, because it is an older copy or its journal was
+/// cut: LSNs, ETags and document numbers that clients may have seen are not assigned again, and positions and session
+/// tokens of the lost writes are not in the future. Returns how much was skipped.
+pub async fn skip_ahead(store: &Store) -> Result<u64, Fault> {
+    let view = store.view().await.map_err(read_fault)?;
+    for id in partitions_in(&view, KeyRange::all()).await? {
+        let key = keyspace::head_key(id);
+        let Some(row) = view.get(META, &key).await.map_err(read_fault)? else { continue };
+        let mut batch = Batch::default();
+        batch.put(META, key.clone(), Head::decode(&row)?.skipped_ahead().encode());
+        batch.require(META, key, Some(row));
+        store.submit(&store.lane(), batch, Durability::Sync).await.map_err(commit_fault)?;
+    }
+    Ok(SKIPPED)
+}
+
+/// The partitions that have rows in a range of META.
+async fn partitions_in(view: &View, all: KeyRange) -> Result<Vec<PartitionId>, Fault> {
+    let mut found = Vec::new();
     let mut start = all.start.clone();
     loop {
         let range = KeyRange { start, end: all.end.clone() };
         let first = ScanLimit { rows: 1, bytes: usize::MAX };
         let chunk = view.scan(META, range, Direction::Forward, first).await.map_err(read_fault)?;
-        let Some((key, _)) = chunk.rows.first() else { return Ok(highest) };
+        let Some((key, _)) = chunk.rows.first() else { return Ok(found) };
         let id = keyspace::parse_partition(key).ok_or_else(|| damaged("key of a partition's row"))?;
-        if let Some(row) = view.get(META, &keyspace::head_key(id)).await.map_err(read_fault)? {
-            highest = highest.max(Head::decode(&row)?.highest_assigned());
-        }
+        found.push(id);
         // A partition may have many rows; those of the next one start after its ordinal.
-        let Some(next) = id.ordinal.0.checked_add(1) else { return Ok(highest) };
+        let Some(next) = id.ordinal.0.checked_add(1) else { return Ok(found) };
         let ordinal = PartitionOrdinal(next);
         start = keyspace::partition_rows(PartitionId { ordinal, ..id }).start;
     }
@@ -267,6 +305,20 @@ mod tests {
         head.stamp += RESERVE * 3 / 4;
         assert!(head.reserve() && !head.reserve());
         assert_eq!(head.reopened().stamp, 7 + RESERVE * 3 / 4 + RESERVE);
+    }
+
+    #[test]
+    fn a_restored_partition_continues_far_after_what_it_knows() {
+        let mut head = Head { lsn: Lsn(10), counter: 4, stamp: 7, ..Head::default() };
+        assert!(head.reserve());
+        let reopened = head.clone().skipped_ahead().reopened();
+        assert_eq!(reopened.lsn, Lsn(10 + RESERVE + SKIPPED));
+        assert_eq!(
+            (reopened.stamp, reopened.counter),
+            (7 + RESERVE + SKIPPED, 4 + RESERVE + COUNTERS_SKIPPED)
+        );
+        // The copy of a server that was stopped.
+        assert_eq!(head.closed().skipped_ahead().reopened().lsn, Lsn(10 + SKIPPED));
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod http2;
 mod identity;
 mod process;
 mod queries;
+mod restored;
 mod secrets;
 mod serving;
 mod storage;

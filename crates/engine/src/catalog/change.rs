@@ -21,7 +21,7 @@ use std::sync::Arc;
 use tokio::sync::MutexGuard;
 
 /// Maximum number of offers: their number has 24 bits.
-const OFFERS_MAX: u32 = (1 << 24) - 1;
+pub(super) const OFFERS_MAX: u32 = (1 << 24) - 1;
 
 /// A change of the catalog in progress.
 pub(crate) struct Change<'a> {

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::required::RequiredRows;
 use super::validator::BatchValidator;
 use super::{CommitMode, block_on};
 use crate::backend::DiskSpace;
@@ -67,6 +68,8 @@ pub(super) struct Committer {
     unsynced_lanes: HashMap<usize, Lane>,
     /// The last measured free space, if there is a disk.
     room: Option<(Instant, DiskSpace)>,
+    /// Required rows, as the last commit left them.
+    required: RequiredRows,
     metrics: StoreMetrics,
 }
 
@@ -95,6 +98,7 @@ impl Committer {
             unsynced_since: None,
             unsynced_lanes: HashMap::new(),
             room: None,
+            required: RequiredRows::default(),
             metrics,
         }
     }
@@ -113,7 +117,8 @@ impl Committer {
                 return group.iter().map(|_| Err(CommitFault::Poisoned { cause: cause.clone() })).collect();
             }
         };
-        let mut validator = BatchValidator::new(&self.rows, self.space_count, shortage, &group);
+        let mut validator =
+            BatchValidator::new(&self.rows, self.space_count, shortage, &mut self.required, &group);
         let mut batches = Vec::with_capacity(group.len());
         let mut verdicts = Vec::with_capacity(group.len());
         for candidate in &mut group {
@@ -128,6 +133,10 @@ impl Committer {
             self.is_sync_overdue() || group.iter().any(|candidate| candidate.durability == Durability::Sync);
         let durability = if wants_sync { Durability::Sync } else { Durability::Buffered };
         let outcome = self.write(batches, durability);
+        if group.iter().any(|candidate| !candidate.batch.ingests.is_empty()) {
+            // Ingested rows did not pass here, and are visible from now on.
+            self.required.forget();
+        }
         if self.unsynced_since.is_some() && outcome.is_ok() {
             let admitted = group.iter().zip(&verdicts).filter(|(_, verdict)| verdict.is_ok());
             let lanes = admitted.flat_map(|(candidate, _)| candidate.lanes.all());
@@ -187,6 +196,7 @@ impl Committer {
             // A healthy store must lose nothing. If this sync fails, the store is treated as poisoned.
             self.write(Vec::new(), Durability::Sync).ok();
         }
+        self.required.forget();
         let rows = &self.rows;
         // Before the reopened engine can be read: a reader whose lane is not rewound has lost nothing.
         self.unsynced_lanes.drain().for_each(|(_, lane)| lane.rewind());
@@ -296,6 +306,8 @@ impl Committer {
     fn poison(&mut self, cause: Cause, delay: Duration) {
         tracing::error!(event = "store_poisoned", %cause, "commits are rejected until the store is reopened");
         self.status.set(Health::Poisoned { cause: cause.clone() });
+        // Of a commit with an unknown outcome.
+        self.required.forget();
         self.poison = Some(Poison { cause, retry_at: Instant::now() + delay, delay });
     }
 

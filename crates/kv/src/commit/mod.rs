@@ -6,11 +6,13 @@
 //! sync poisons the whole engine until it is reopened.
 //!
 //! Reading order: [`Grouped`] is the backend, `queue` passes batches to the committer, `group` commits them, `validator`
-//! decides which apply, `watchdog` answers callers when work exceeds its deadline. Knows nothing of engines.
+//! decides which apply, `required` knows the rows that it reads most, `watchdog` answers callers when work exceeds its
+//! deadline. Knows nothing of engines.
 
 mod group;
 mod grouped;
 mod queue;
+mod required;
 mod validator;
 mod watchdog;
 
@@ -19,6 +21,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
 pub(crate) use grouped::Grouped;
+#[cfg(feature = "round-trip")]
+pub(crate) use required::RequiredRows;
 #[cfg(feature = "round-trip")]
 pub(crate) use validator::BatchValidator;
 pub(crate) use watchdog::WORK_TIMEOUT;

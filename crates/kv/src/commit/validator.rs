@@ -2,11 +2,10 @@
 //!
 //! Reads the store but never changes it; `group` writes the admitted batches.
 
-use std::collections::HashMap;
-
 use bytes::Bytes;
 
 use super::block_on;
+use super::required::RequiredRows;
 use crate::backend::DiskSpace;
 use crate::batch::{BATCH_BYTES_MAX, Batch, OWN_SPACE, RowChange, RowRequirement, Space, check_key};
 use crate::fault::CommitFault;
@@ -21,32 +20,29 @@ pub(crate) struct BatchValidator<'a> {
     /// Free space on the disk if it is short.
     shortage: Option<DiskSpace>,
     point: Option<RowsPoint>,
-    /// New values of the rows that some batch of the group requires. Other rows are not kept: most changes touch
-    /// rows without requirements.
-    required: HashMap<(Space, Bytes), Option<Option<Bytes>>>,
-    required_spaces: Vec<Space>,
+    /// What is known of the rows that some batch of the group requires.
+    required: &'a mut RequiredRows,
 }
 
 impl<'a> BatchValidator<'a> {
+    /// `required` may know rows from earlier groups if nobody else has written to the store since.
     pub(crate) fn new(
         rows: &'a AnyRows,
         space_count: usize,
         shortage: Option<DiskSpace>,
+        required: &'a mut RequiredRows,
         group: &[Candidate],
     ) -> BatchValidator<'a> {
-        let mut required = HashMap::new();
-        let mut required_spaces = Vec::new();
+        required.begin_group();
         for batch in group.iter().map(|candidate| &candidate.batch) {
-            let required_rows = batch.requirements.iter().map(|wanted| (wanted.space, wanted.key.clone()));
-            let marks = batch.ingests.iter().map(|id| (OWN_SPACE, ingest::pending_key(*id)));
-            for row in required_rows.chain(marks) {
-                if !required_spaces.contains(&row.0) {
-                    required_spaces.push(row.0);
-                }
-                required.insert(row, None);
+            for wanted in &batch.requirements {
+                required.announce(wanted.space, &wanted.key);
+            }
+            for id in &batch.ingests {
+                required.announce(OWN_SPACE, &ingest::pending_key(*id));
             }
         }
-        BatchValidator { rows, space_count, shortage, point: None, required, required_spaces }
+        BatchValidator { rows, space_count, shortage, point: None, required }
     }
 
     /// Returns the changes of a batch if it is admitted, or why not.
@@ -73,7 +69,7 @@ impl<'a> BatchValidator<'a> {
             }
             changes.push(RowChange { space: OWN_SPACE, key, value: None });
         }
-        self.note(&changes);
+        self.required.note(&changes);
         Ok(changes)
     }
 
@@ -103,25 +99,15 @@ impl<'a> BatchValidator<'a> {
 
     /// The value of a required row as seen by the next batch.
     fn current(&mut self, space: Space, key: &Bytes) -> Result<Option<Bytes>, CommitFault> {
-        if let Some(Some(value)) = self.required.get(&(space, key.clone())) {
+        if let Some(value) = self.required.value(space, key) {
             return Ok(value.clone());
         }
         let point = match &mut self.point {
             Some(point) => point,
             none => none.insert(block_on(self.rows.point()).map_err(CommitFault::Unreadable)?),
         };
-        block_on(self.rows.get(point, space, key)).map_err(CommitFault::Unreadable)
-    }
-
-    /// Records what an admitted batch changes in required rows.
-    fn note(&mut self, changes: &[RowChange]) {
-        for change in changes {
-            if !self.required_spaces.contains(&change.space) {
-                continue;
-            }
-            if let Some(seen) = self.required.get_mut(&(change.space, change.key.clone())) {
-                *seen = Some(change.value.clone());
-            }
-        }
+        let value = block_on(self.rows.get(point, space, key)).map_err(CommitFault::Unreadable)?;
+        self.required.keep(space, key, value.as_ref());
+        Ok(value)
     }
 }

@@ -170,6 +170,46 @@ fn failed_reads_say_how() {
 }
 
 #[test]
+fn required_rows_are_read_again_after_a_failed_commit() {
+    on_faulty(async |store, script| {
+        let step = |from: Option<Bytes>, to: &'static str| {
+            let mut batch = put(META, "head", to);
+            batch.require(META, "head", from);
+            commit(&store, batch)
+        };
+        step(None, "1").await.unwrap();
+        script.fail_next(StorageCall::Commit, InjectedFault::Fail);
+        step(Some(Bytes::from("1")), "2").await.unwrap_err();
+        recover(&store).await;
+        let stored = get(&store.view().await.unwrap(), META, "head").await;
+        assert_eq!(stored.as_deref(), Some("1"));
+        assert!(matches!(
+            step(Some(Bytes::from("2")), "3").await,
+            Err(CommitFault::PreconditionFailed { .. })
+        ));
+        step(stored.map(Bytes::from), "3").await.unwrap();
+    });
+}
+
+#[test]
+fn a_named_ingest_changes_required_rows() {
+    on_faulty(async |store, _| {
+        let step = |from: Option<&'static str>| {
+            let mut batch = put(RECORDS, "a", "1");
+            batch.require(INDEX, "row", from.map(Bytes::from));
+            commit(&store, batch)
+        };
+        step(None).await.unwrap();
+        let ingest = store.ingest(INDEX, vec![("row".into(), "x".into())]).await.unwrap();
+        let mut batch = Batch::default();
+        batch.name_ingest(ingest);
+        commit(&store, batch).await.unwrap();
+        step(Some("x")).await.unwrap();
+        assert!(matches!(step(None).await, Err(CommitFault::PreconditionFailed { .. })));
+    });
+}
+
+#[test]
 fn a_torn_ingest_leaves_nothing() {
     on_faulty(async |store, script| {
         let rows = |run: u8| (0..50u8).map(|row| (vec![run, row].into(), "x".into())).collect::<Vec<_>>();

@@ -99,6 +99,8 @@ pub(crate) struct IndexWriter {
     damage_signal: Arc<Notify>,
     /// All changes up to here are in the pieces.
     pub(crate) lsn: Lsn,
+    /// No piece has a document with a greater number.
+    number_last: Option<DocumentNumber>,
     /// The position of the stored manifest, if there is one.
     lsn_saved: Option<Lsn>,
     /// Changes since the last flush started.
@@ -134,6 +136,7 @@ impl IndexWriter {
             unnamed: Vec::new(),
             damage_signal: Arc::new(Notify::new()),
             lsn,
+            number_last: None,
             lsn_saved: None,
             changes: 0,
             flush_wanted: false,
@@ -153,6 +156,8 @@ impl IndexWriter {
     ) -> IndexWriter {
         let mut index_writer = IndexWriter::new(environment, rules, manifest.lsn);
         index_writer.lsn_saved = Some(manifest.lsn);
+        let in_runs = runs.iter().filter_map(|piece| piece.run.numbers.last());
+        index_writer.number_last = in_runs.filter_map(DocumentNumber::from_raw).max();
         index_writer.runs = runs;
         index_writer
     }
@@ -244,20 +249,14 @@ impl IndexWriter {
     pub(crate) async fn apply(&mut self, prepared: Prepared, lsn: Lsn) {
         self.changes += prepared.touched.len();
         // New documents have no older version; most have greater numbers than all before.
-        let last = self.last_number();
+        let last = self.number_last;
+        self.number_last = last.max(prepared.touched.last().copied());
         for number in prepared.touched.into_iter().take_while(|number| Some(*number) <= last) {
             self.mark_dead(number);
         }
         self.segments.extend(prepared.segments);
         self.lsn = lsn;
         self.merge_due().await;
-    }
-
-    /// The greatest document number in any piece.
-    fn last_number(&self) -> Option<DocumentNumber> {
-        let in_memory = self.segments.iter().filter_map(|piece| piece.segment.numbers().last().copied());
-        let in_runs = self.runs.iter().filter_map(|piece| piece.run.numbers.last());
-        in_memory.chain(in_runs.filter_map(DocumentNumber::from_raw)).max()
     }
 
     fn mark_dead(&mut self, number: DocumentNumber) {
@@ -330,10 +329,14 @@ impl IndexWriter {
 
     fn is_flush_due(&self) -> bool {
         let options = self.environment.memory.options();
-        let bytes: usize = self.segments.iter().map(|piece| piece.segment.size_bytes()).sum();
+        // This runs for every batch: one pass over the segments.
+        let add = |(documents, bytes), piece: &SegmentPiece| {
+            (documents + piece.segment.numbers().len(), bytes + piece.segment.size_bytes())
+        };
+        let (documents, bytes) = self.segments.iter().fold((0, 0), add);
         // Removals leave no documents, but they lengthen the log that a recovery replays.
         self.flush_wanted
-            || self.documents_in_memory() >= options.flush_documents
+            || documents >= options.flush_documents
             || bytes >= options.flush_bytes
             || self.changes >= options.flush_documents.saturating_mul(2)
     }
@@ -354,35 +357,28 @@ impl IndexWriter {
 
     /// The oldest segments of the smallest size that has enough of them.
     fn due_segments(&self) -> Option<Vec<SegmentPiece>> {
-        let mut sizes: BTreeMap<u32, Vec<&SegmentPiece>> = BTreeMap::new();
         let frozen = self.job_state.frozen();
         let is_free =
             |piece: &&SegmentPiece| !frozen.iter().any(|frozen| Arc::ptr_eq(&frozen.segment, &piece.segment));
-        for piece in self.segments.iter().filter(is_free) {
-            sizes
-                .entry(piece.segment.numbers().len().max(1).ilog2() / FAN_IN.ilog2())
-                .or_default()
-                .push(piece);
-        }
-        let mut group = sizes.into_values().find(|group| group.len() >= FAN_IN)?;
-        group.truncate(FAN_IN);
-        let live: u64 = group.iter().map(|piece| piece.live_count()).sum();
-        (live <= SEGMENT_DOCUMENTS_MAX as u64).then(|| group.into_iter().cloned().collect())
+        let free = || self.segments.iter().filter(is_free);
+        let size = |piece: &SegmentPiece| piece.segment.numbers().len().max(1).ilog2() / FAN_IN.ilog2();
+        let due = due_size(free().map(size), FAN_IN)?;
+        let group: Vec<_> = free().filter(|piece| size(piece) == due).take(FAN_IN).cloned().collect();
+        let live: u64 = group.iter().map(SegmentPiece::live_count).sum();
+        (live <= SEGMENT_DOCUMENTS_MAX as u64).then_some(group)
     }
 
     /// Runs of a size that has enough of them.
     fn due_runs(&self) -> Option<Vec<RunPiece>> {
-        let fan_in = self.environment.memory.options().run_fan_in.max(2);
-        let step = u32::try_from(fan_in).unwrap_or(u32::MAX).ilog2().max(1);
-        let mut sizes: BTreeMap<u32, Vec<&RunPiece>> = BTreeMap::new();
-        for piece in &self.runs {
-            sizes.entry(piece.run.meta.documents.max(1).ilog2() / step).or_default().push(piece);
-        }
         // Before the first manifest only a flush determines the position.
         self.lsn_saved?;
-        let group = sizes.into_values().find(|group| group.len() >= fan_in)?;
-        let live: u64 = group.iter().map(|piece| piece.live_count()).sum();
-        (live < u64::from(u32::MAX)).then(|| group.into_iter().cloned().collect())
+        let fan_in = self.environment.memory.options().run_fan_in.max(2);
+        let step = u32::try_from(fan_in).unwrap_or(u32::MAX).ilog2().max(1);
+        let size = |piece: &RunPiece| piece.run.meta.documents.max(1).ilog2() / step;
+        let due = due_size(self.runs.iter().map(size), fan_in)?;
+        let group: Vec<_> = self.runs.iter().filter(|piece| size(piece) == due).cloned().collect();
+        let live: u64 = group.iter().map(RunPiece::live_count).sum();
+        (live < u64::from(u32::MAX)).then_some(group)
     }
 
     /// Number of segments and runs.
@@ -470,6 +466,15 @@ impl Drop for IndexWriter {
             job.task.abort();
         }
     }
+}
+
+/// The smallest size that enough pieces have. Sizes are logarithms of counts of documents.
+fn due_size(sizes: impl Iterator<Item = u32>, enough: usize) -> Option<u32> {
+    let mut counts = [0; u64::BITS as usize];
+    for count in sizes.filter_map(|size| usize::try_from(size).ok()) {
+        counts[count] += 1;
+    }
+    (0..).zip(counts).find(|(_, count)| *count >= enough).map(|(size, _)| size)
 }
 
 /// How many segments an idle merge takes, given their document counts in ascending order.

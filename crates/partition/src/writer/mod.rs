@@ -136,6 +136,8 @@ pub(crate) struct Writer {
     flush_waiters: Vec<oneshot::Sender<()>>,
     /// There is no history of this partition before this position.
     history_searched: LogPosition,
+    /// When the last command came or the last batch was committed.
+    active_at: Instant,
 }
 
 impl Writer {
@@ -209,6 +211,7 @@ impl Writer {
             last_writes: None,
             locks: Locks::default(),
             flush_waiters: Vec::new(),
+            active_at: Instant::now(),
         };
         writer.numbering.raise_to(&writer.state.head);
         // Documents that an earlier writer has committed without noting their expiry.
@@ -222,6 +225,8 @@ impl Writer {
 
     /// Runs until it is closed or all senders are gone.
     pub(crate) async fn run(mut self, mut queue: mpsc::Receiver<Command>) {
+        // One timer that looks once in a while: to set one for every batch costs more than the look.
+        let mut idle_look = Box::pin(tokio::time::sleep(VIEW_IDLE_MAX));
         loop {
             if self.has_ended {
                 return self.return_waiting(&mut queue).await;
@@ -251,8 +256,13 @@ impl Writer {
                     None => { self.drain().await; if self.backlog.is_empty() { return } }
                 },
                 () = company::wait(company_until) => {}
-                () = tokio::time::sleep(VIEW_IDLE_MAX), if self.in_flight.is_empty() && self.state.has_view() && self.failure.is_none() => {
-                    self.on_idle();
+                () = &mut idle_look, if self.in_flight.is_empty() && self.state.has_view() && self.failure.is_none() => {
+                    let now = Instant::now();
+                    if self.active_at + VIEW_IDLE_MAX <= now {
+                        self.on_idle();
+                        self.active_at = now;
+                    }
+                    idle_look.as_mut().reset(self.active_at + VIEW_IDLE_MAX);
                 }
             }
         }
@@ -290,6 +300,7 @@ impl Writer {
         queue: &mut mpsc::Receiver<Command>,
     ) -> std::ops::ControlFlow<()> {
         use std::ops::ControlFlow::{Break, Continue};
+        self.active_at = Instant::now();
         match command {
             Command::Execute(execution) => self.gather(execution, queue).await,
             other if !self.in_flight.is_empty() => self.backlog.push_back(other),
@@ -373,6 +384,7 @@ impl Writer {
     /// Publishes durable batches and answers their transactions.
     async fn committed(&mut self, batches: Vec<InFlight>, view: View) {
         let Some(head) = batches.last().map(|batch| batch.head.clone()) else { return };
+        self.active_at = Instant::now();
         let mut answers = Vec::with_capacity(batches.len());
         let mut records = Vec::new();
         for batch in batches {
