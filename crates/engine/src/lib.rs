@@ -31,6 +31,7 @@ mod scripts;
 mod slot;
 mod split;
 mod transaction;
+mod used_rate;
 mod verify;
 
 pub use admission::AdmissionBounds;

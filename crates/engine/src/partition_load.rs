@@ -36,7 +36,7 @@ impl Engine {
             let totals = slot.ledger.totals();
             PartitionLoad {
                 ordinal: slot.ordinal,
-                charged_last_second: slot.ledger.recent_rate(now),
+                charged_last_second: slot.ledger.used().last_second(now),
                 charged: totals.charged,
                 throttled: totals.throttled,
                 hot_keys: slot.ledger.hot_keys(HOT_KEYS_LISTED),
