@@ -4,7 +4,7 @@ use crate::authorisation::{Action, BatchPass, DocumentPass, LogicalPartitionPass
 use crate::catalog::Container;
 use crate::engine::Engine;
 use crate::join::join_all;
-use crate::router::RefusedStep;
+use crate::router::{ReadAt, RefusedStep};
 use model::limits::BATCH_ANSWER_BYTES_MAX;
 use model::{Charge, DocumentNumber, Fault, LimitFault, PartitionKey, RequestFault, SessionToken};
 use partition::{RecordScan, keyspace};
@@ -139,11 +139,12 @@ impl Engine {
         pass: DocumentPass<'_>,
         options: &ReadOptions,
     ) -> Result<DocumentReceipt, RefusedDocument> {
-        let DocumentPass { container, address: DocumentAddress { key, target }, priority } = pass;
+        let DocumentPass { container, address: DocumentAddress { key, target }, priority, read_quorum } =
+            pass;
         let key = self.logical_key(container, key)?;
         self.admit_at(container, &key.effective, priority)?;
-        let read = self.read_at(container, &key, &options.session, &target, &options.condition);
-        let (outcome, charge, session) = read.await?;
+        let read = ReadAt { key: &key, target: &target, options, read_quorum };
+        let (outcome, charge, session) = self.read_at(container, &read).await?;
         Ok(DocumentReceipt { outcome, session, charge })
     }
 

@@ -1,4 +1,4 @@
-//! The ledger: work that partitions report is priced here, once, and recorded for the partition that did it.
+//! The ledger: the charges of requests are recorded for the partition that did the work.
 //!
 //! What is recorded is taken from the budget of the partition, or from that of the database if its containers share
 //! throughput. Refused requests are recorded too. Metrics show the totals since the start; they do not survive a restart.
@@ -7,7 +7,7 @@ use crate::budget::Budget;
 use crate::hot_keys::{HotKey, HotKeys};
 use crate::used_rate::UsedRate;
 use arc_swap::ArcSwapOption;
-use model::{Charge, Fault, LimitFault, PartitionKey, Priority, StorageFault, Work};
+use model::{Charge, Fault, LimitFault, PartitionKey, Priority, StorageFault};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -141,13 +141,6 @@ impl Ledger {
         }
     }
 
-    /// Prices the work of one request and records it.
-    pub(crate) fn record(&self, work: Work) -> Charge {
-        let charge = work.price();
-        self.add(charge);
-        charge
-    }
-
     /// Records a request with this charge. Housekeeping is not charged and is not a request.
     pub(crate) fn add(&self, charge: Charge) {
         if charge == Charge::NONE {
@@ -201,14 +194,14 @@ pub fn refusal_charge(fault: &Fault) -> Charge {
 #[test]
 fn refusals_are_recorded_beside_what_was_done() {
     let ledger = Ledger::default();
-    assert_eq!(ledger.record(Work::Read { bytes: 100 }), Charge::MINIMUM);
+    ledger.add(Charge::MINIMUM);
     let damage = Fault::Storage(StorageFault::Damaged { what: "a record".to_owned() });
     for fault in [Fault::Internal("x".to_owned()), damage] {
         ledger.refuse(&fault, refusal_charge(&fault));
     }
-    ledger.record(Work::Create { bytes: 10, terms: 1 });
-    let charged =
-        Charge::MINIMUM + Charge::MINIMUM + Charge::MINIMUM + Work::Create { bytes: 10, terms: 1 }.price();
+    let created = Charge::from_hundredths(507);
+    ledger.add(created);
+    let charged = Charge::MINIMUM + Charge::MINIMUM + Charge::MINIMUM + created;
     assert_eq!(ledger.totals(), LedgerTotals { requests: 4, refused: 2, damaged: 1, throttled: 0, charged });
 }
 

@@ -10,7 +10,8 @@ use crate::router::Attempts;
 use crate::slot::PartitionSlot;
 use model::limits::BATCH_ANSWER_BYTES_MAX;
 use model::{
-    Charge, Fault, LimitFault, MissingFault, PartitionOrdinal, Priority, RequestFault, SessionToken, Work,
+    Charge, Fault, LimitFault, MissingFault, PartitionOrdinal, Priority, ReadQuorum, RequestFault,
+    SessionToken, Work,
 };
 use partition::PhysicalPartition;
 use plan::{Condition, LogicalKey, Outcome, StoredDocument, Target};
@@ -38,6 +39,7 @@ struct ReadManyRequest<'a> {
     addresses: Vec<(LogicalKey, Target)>,
     session: &'a [SessionToken],
     priority: Priority,
+    read_quorum: ReadQuorum,
     bytes: AtomicUsize,
 }
 
@@ -66,7 +68,7 @@ impl Engine {
         pass: DocumentsPass<'_>,
         session: &[SessionToken],
     ) -> Result<ManyDocuments, Fault> {
-        let DocumentsPass { container, addresses, priority } = pass;
+        let DocumentsPass { container, addresses, priority, read_quorum } = pass;
         if addresses.len() > READ_MANY_MAX {
             return Err(LimitFault::TooManyOperations { given: addresses.len(), limit: READ_MANY_MAX }.into());
         }
@@ -78,7 +80,14 @@ impl Engine {
             session: Vec::new(),
             charge: Charge::NONE,
         };
-        let request = ReadManyRequest { container, addresses, session, priority, bytes: AtomicUsize::new(0) };
+        let request = ReadManyRequest {
+            container,
+            addresses,
+            session,
+            priority,
+            read_quorum,
+            bytes: AtomicUsize::new(0),
+        };
         let mut attempts = Attempts::default();
         while !waiting.is_empty() {
             let groups = self.grouped(&request, &waiting)?;
@@ -162,7 +171,7 @@ impl Engine {
                 Err(fault) => return Err(failed(fault)),
             };
             request.count(document.as_ref()).map_err(|fault| failed(fault.into()))?;
-            charge += work.price();
+            charge += request.read_quorum.price(work.price());
             documents.push((*index, document));
         }
         slot.ledger.add(charge);

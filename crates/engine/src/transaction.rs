@@ -23,7 +23,7 @@ use model::{
     StorageFault, Work,
 };
 use partition::{Draft, Executed, KeyLock, LOCK_WAIT_MAX, RecordScan, Unexecuted, keyspace};
-use plan::{DocumentOperation, LogicalKey, Mutation, Outcome};
+use plan::{Condition, DocumentOperation, LogicalKey, Mutation, Outcome, StoredDocument, Target};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -309,6 +309,20 @@ impl Transaction {
         self.spent.charge += charge;
         let (outcome, _) = executed.inspect_err(|fault| self.is_stale |= is_stale(fault))?;
         Ok(StepReceipt { outcome, charge })
+    }
+
+    /// Reads a document that this transaction has written as it is now, for the answer to the write: it needs no other
+    /// rights and is not charged.
+    pub async fn reread(&mut self, target: Target) -> Result<Option<StoredDocument>, Fault> {
+        let read = DocumentOperation::Read { target, condition: Condition::None };
+        match self.draft.execute(read).await {
+            Ok((Outcome::Read(stored), _)) => Ok(Some(stored)),
+            Ok(_) | Err(Fault::Missing(MissingFault::Resource)) => Ok(None),
+            Err(fault) => {
+                self.is_stale |= is_stale(&fault);
+                Err(fault)
+            }
+        }
     }
 
     /// Computes a page of a query over the documents of the logical partition.

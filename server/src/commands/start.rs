@@ -262,6 +262,7 @@ fn table_options(mode: Mode, settings: &Settings) -> TableOptions {
     TableOptions {
         accounts,
         public_endpoint: None,
+        read_quorum: settings.consistency.read_quorum(),
         body_timeout: settings.timeouts.body,
         takes_key_tokens: mode.takes_well_known_key(),
     }

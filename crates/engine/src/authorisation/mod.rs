@@ -37,7 +37,7 @@ use crate::feed::Scope;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use foldhash::fast::FixedState;
 use keys::KeyRing;
-use model::{AccessFault, BearerFault, Fault, PartitionKey, Priority, ResourceNumber, TokenLife};
+use model::{AccessFault, BearerFault, Fault, PartitionKey, Priority, ReadQuorum, ResourceNumber, TokenLife};
 use plan::DocumentOperation;
 use roles::RoleRights;
 use std::hash::BuildHasher as _;
@@ -50,6 +50,8 @@ pub struct Principal {
     rights: Rights,
     /// Of its present request.
     priority: Priority,
+    /// Of the reads of its present request.
+    read_quorum: ReadQuorum,
 }
 
 /// What a credential allows. One variant per kind of credential.
@@ -91,7 +93,7 @@ pub(crate) enum Caller {
 
 impl Principal {
     fn new(rights: Rights) -> Principal {
-        Principal { rights, priority: Priority::default() }
+        Principal { rights, priority: Priority::default(), read_quorum: ReadQuorum::default() }
     }
 
     pub(crate) fn priority(&self) -> Priority {
@@ -101,6 +103,15 @@ impl Principal {
     /// This caller with a request of another priority.
     pub fn with_priority(self, priority: Priority) -> Principal {
         Principal { priority, ..self }
+    }
+
+    pub(crate) fn read_quorum(&self) -> ReadQuorum {
+        self.read_quorum
+    }
+
+    /// This caller with a request whose reads ask this number of replicas.
+    pub fn with_read_quorum(self, read_quorum: ReadQuorum) -> Principal {
+        Principal { read_quorum, ..self }
     }
 
     /// The caller that work for this principal is attributed to.
@@ -124,7 +135,7 @@ impl Principal {
                 return Err(AccessFault::NotPermitted { needed: "delegating rights" });
             }
         };
-        Ok(Principal { rights: Rights::Delegated(Arc::new(delegation), key), priority: self.priority })
+        Ok(Principal { rights: Rights::Delegated(Arc::new(delegation), key), ..self.clone() })
     }
 
     fn with_roles(rights: RoleRights) -> Principal {
@@ -325,7 +336,12 @@ impl Access {
         address: DocumentAddress,
     ) -> Result<DocumentPass<'a>, AccessFault> {
         self.authorise(principal, Action::ReadDocument, Resource::Container(container, address.reach()))?;
-        Ok(DocumentPass { container, address, priority: principal.priority })
+        Ok(DocumentPass {
+            container,
+            address,
+            priority: principal.priority,
+            read_quorum: principal.read_quorum,
+        })
     }
 
     /// Permission to read one document of `container`, whose row is `row`.
@@ -338,7 +354,12 @@ impl Access {
     ) -> Result<DocumentPass<'a>, AccessFault> {
         let resource = Resource::Container(container, Reach::Row { key: &address.key, row });
         self.authorise(principal, Action::ReadDocument, resource)?;
-        Ok(DocumentPass { container, address, priority: principal.priority })
+        Ok(DocumentPass {
+            container,
+            address,
+            priority: principal.priority,
+            read_quorum: principal.read_quorum,
+        })
     }
 
     /// Permission to perform an operation on the document whose row is `row`.
@@ -383,7 +404,12 @@ impl Access {
         for address in &addresses {
             self.authorise(principal, Action::ReadDocument, Resource::Container(container, address.reach()))?;
         }
-        Ok(DocumentsPass { container, addresses, priority: principal.priority })
+        Ok(DocumentsPass {
+            container,
+            addresses,
+            priority: principal.priority,
+            read_quorum: principal.read_quorum,
+        })
     }
 
     /// Permission to list the documents of a scope.
@@ -394,7 +420,7 @@ impl Access {
         scope: Scope,
     ) -> Result<FeedPass<'a>, AccessFault> {
         self.authorise(principal, Action::ListDocuments, Resource::Container(container, scope.reach()))?;
-        Ok(FeedPass { container, scope, priority: principal.priority })
+        Ok(FeedPass { container, scope, priority: principal.priority, read_quorum: principal.read_quorum })
     }
 
     /// Permission to read the changes of the documents of a scope.

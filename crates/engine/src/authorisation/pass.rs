@@ -7,7 +7,7 @@ use super::{Action, Delegation, KeyInterval, Principal, Reach, Resource, Rights}
 use crate::catalog::{Container, Database, Entry, NamedScript, Permission};
 use crate::documents::{DocumentAddress, Keyed};
 use crate::feed::Scope;
-use model::{AccessFault, MissingFault, PartitionKey, Priority, Rid, ScriptKind};
+use model::{AccessFault, MissingFault, PartitionKey, Priority, ReadQuorum, Rid, ScriptKind};
 use plan::DocumentOperation;
 use plan::query::{Expression, Query};
 use std::sync::Arc;
@@ -221,6 +221,7 @@ pub struct DocumentPass<'a> {
     pub(crate) container: &'a Container,
     pub(crate) address: DocumentAddress,
     pub(crate) priority: Priority,
+    pub(crate) read_quorum: ReadQuorum,
 }
 
 /// Permission to read some documents.
@@ -230,6 +231,7 @@ pub struct DocumentsPass<'a> {
     pub(crate) container: &'a Container,
     pub(crate) addresses: Vec<DocumentAddress>,
     pub(crate) priority: Priority,
+    pub(crate) read_quorum: ReadQuorum,
 }
 
 /// Permission to list the documents of a scope.
@@ -239,6 +241,7 @@ pub struct FeedPass<'a> {
     pub(crate) container: &'a Container,
     pub(crate) scope: Scope,
     pub(crate) priority: Priority,
+    pub(crate) read_quorum: ReadQuorum,
 }
 
 /// Permission to read the changes of the documents of a scope.

@@ -299,7 +299,7 @@ async fn a_paused_partition_refuses_everything_whatever_the_mode() {
     let harness = Harness::new().await;
     let container = harness.container(|_| {}, 400).await;
     harness.create(&container, r#"{"id":"1","pk":"a"}"#).await.unwrap();
-    let time = std::time::Duration::from_secs(2);
+    let time = Duration::from_secs(2);
     harness.engine.pause_partition(&harness.admin(&*container), PartitionOrdinal(0), time).unwrap();
     delay(&harness.read(&container, r#"["a"]"#, "1").await.unwrap_err());
     delay(&query(&harness, &container, Scope::Container).await.unwrap_err());
