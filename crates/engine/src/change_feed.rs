@@ -163,7 +163,7 @@ impl Engine {
             match page {
                 Err(_) if attempts.again(sources.iter().map(|source| &source.routed.partition)) => {}
                 page => {
-                    let mut page = charged(page?, &sources, pass.principal.read_quorum());
+                    let mut page = charged(page?, &sources, pass.principal.class().read_quorum);
                     if let Some(ordinal) = pass.scope.range_id() {
                         page.session = pass.container.tokens_for_range(ordinal, page.session);
                     }
@@ -226,7 +226,7 @@ impl Engine {
         };
         let routed = self.owners_of(container, &hashes, &request.session).await?;
         for routed in &routed {
-            self.admit(&routed.slot, pass.principal.priority())?;
+            self.admit(&routed.slot, pass.principal.class().priority)?;
         }
         let mut sources: Vec<_> = routed.into_iter().filter_map(source).collect();
         if let ChangeStart::After(ChangePosition { first: Some(first), .. }) = request.start {

@@ -1,6 +1,8 @@
 //! Documents: single operations, batches, bulk, and the deletion of a logical partition.
 
-use crate::authorisation::{Action, BatchPass, DocumentPass, LogicalPartitionPass, Reach, WritePass};
+use crate::authorisation::{
+    Action, BatchPass, DocumentPass, LogicalPartitionPass, Reach, RequestClass, WritePass,
+};
 use crate::catalog::Container;
 use crate::engine::Engine;
 use crate::join::join_all;
@@ -139,8 +141,8 @@ impl Engine {
         pass: DocumentPass<'_>,
         options: &ReadOptions,
     ) -> Result<DocumentReceipt, RefusedDocument> {
-        let DocumentPass { container, address: DocumentAddress { key, target }, priority, read_quorum } =
-            pass;
+        let DocumentPass { container, address: DocumentAddress { key, target }, class } = pass;
+        let RequestClass { priority, read_quorum } = class;
         let key = self.logical_key(container, key)?;
         self.admit_at(container, &key.effective, priority)?;
         let read = ReadAt { key: &key, target: &target, options, read_quorum };
@@ -152,7 +154,7 @@ impl Engine {
     pub async fn write(&self, pass: WritePass<'_>) -> Result<DocumentReceipt, RefusedDocument> {
         let Keyed { container, key, operation } = pass.keyed;
         let key = self.logical_key(container, key)?;
-        self.admit_at(container, &key.effective, pass.principal.priority())?;
+        self.admit_at(container, &key.effective, pass.principal.class().priority)?;
         let (executed, routed) = self.execute_at(container, key, vec![operation], Returned::All).await?;
         let mut executed = executed.map_err(|refusal| routed.refused(refusal.fault))?;
         let (outcome, charge) = executed.outcomes.pop().ok_or_else(no_outcome)?;

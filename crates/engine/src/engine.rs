@@ -39,7 +39,7 @@ const PARTITION_IDLE_SECONDS: u64 = 300;
 const PARTITION_BYTES_MAX: u64 = 50 << 30;
 
 /// As published: one request unit per second for each gigabyte.
-const STORED_BYTES_PER_UNIT: u64 = 1 << 30;
+pub const STORED_BYTES_PER_UNIT: u64 = 1 << 30;
 
 /// Default limit of the documents of one partition key.
 const LOGICAL_PARTITION_BYTES_MAX: u64 = 20 << 30;

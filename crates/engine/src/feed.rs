@@ -4,7 +4,7 @@
 //! returned twice, and no document that exists throughout is missed. The continuation contains the key of the last
 //! document read and survives restarts.
 
-use crate::authorisation::{FeedPass, Reach};
+use crate::authorisation::{FeedPass, Reach, RequestClass};
 use crate::catalog::Container;
 use crate::continuation::{self, Continuation};
 use crate::engine::Engine;
@@ -77,7 +77,7 @@ pub struct FeedPage {
 impl Engine {
     /// Reads a page of documents.
     pub async fn feed(&self, pass: FeedPass<'_>, request: &FeedRequest) -> Result<FeedPage, Fault> {
-        let FeedPass { container, mut scope, priority, read_quorum } = pass;
+        let FeedPass { container, mut scope, class: RequestClass { priority, read_quorum } } = pass;
         let addressed = scope.range_id();
         let context = continuation::context("feed", container);
         let mut resumed_at = None;

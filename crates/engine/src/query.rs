@@ -135,7 +135,7 @@ impl Engine {
             continuation::seal(&self.continuation_key, &context, container, &pass.scope, &resume.encode())
         };
         // A transaction reads the replica that it will write.
-        let read_quorum = fixed.map_or(pass.principal.read_quorum(), |_| ReadQuorum::One);
+        let read_quorum = fixed.map_or(pass.principal.class().read_quorum, |_| ReadQuorum::One);
         let price = |work: Work| read_quorum.price(work.price());
         let charge = self.price_query(container, &query, &page.seen, &metrics, (price, fixed.is_none()));
         let token = |(ordinal, lsn)| SessionToken { ordinal, lsn };
@@ -160,7 +160,7 @@ impl Engine {
         let (hashes, _) = bounds(pass.container, &pass.scope)?;
         let map = pass.container.map.load();
         let mut slots = map.owners(&hashes);
-        Ok(slots.try_for_each(|slot| self.admit(slot, pass.principal.priority()))?)
+        Ok(slots.try_for_each(|slot| self.admit(slot, pass.principal.class().priority))?)
     }
 
     /// Prices the work of each partition that was read, at least the price of an empty page, and records it if

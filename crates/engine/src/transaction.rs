@@ -203,7 +203,7 @@ impl Engine {
     ) -> Result<Transaction, Fault> {
         let container = self.catalog.state().container(pass.container.number()).ok_or(MissingFault::Owner)?;
         let key = self.logical_key(&container, pass.key.clone())?;
-        self.admit_at(&container, &key.effective, pass.principal.priority())?;
+        self.admit_at(&container, &key.effective, pass.principal.class().priority)?;
         let mut attempts = Attempts::default();
         loop {
             let routed = self.owner_of(&container, &key.effective).await?;

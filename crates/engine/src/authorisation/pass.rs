@@ -214,14 +214,20 @@ impl<'a> ExecutePass<'a> {
     }
 }
 
+/// How a request is admitted and what its reads cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RequestClass {
+    pub(crate) priority: Priority,
+    pub(crate) read_quorum: ReadQuorum,
+}
+
 /// Permission to read one document.
 #[derive(Debug)]
 #[must_use = "a pass that is not used authorises nothing"]
 pub struct DocumentPass<'a> {
     pub(crate) container: &'a Container,
     pub(crate) address: DocumentAddress,
-    pub(crate) priority: Priority,
-    pub(crate) read_quorum: ReadQuorum,
+    pub(crate) class: RequestClass,
 }
 
 /// Permission to read some documents.
@@ -230,8 +236,7 @@ pub struct DocumentPass<'a> {
 pub struct DocumentsPass<'a> {
     pub(crate) container: &'a Container,
     pub(crate) addresses: Vec<DocumentAddress>,
-    pub(crate) priority: Priority,
-    pub(crate) read_quorum: ReadQuorum,
+    pub(crate) class: RequestClass,
 }
 
 /// Permission to list the documents of a scope.
@@ -240,8 +245,7 @@ pub struct DocumentsPass<'a> {
 pub struct FeedPass<'a> {
     pub(crate) container: &'a Container,
     pub(crate) scope: Scope,
-    pub(crate) priority: Priority,
-    pub(crate) read_quorum: ReadQuorum,
+    pub(crate) class: RequestClass,
 }
 
 /// Permission to read the changes of the documents of a scope.
