@@ -10,9 +10,13 @@ use serde_json::{Value as Json, json};
 use std::time::Duration;
 
 /// The partitions with their size and load.
-pub(crate) async fn list(engine: &Engine, pass: &CatalogPass<&Container>) -> Result<Json, ControlFault> {
+pub(crate) async fn list(
+    engine: &Engine,
+    pass: &AdminPass<&Container>,
+    reading: &CatalogPass<&Container>,
+) -> Result<Json, ControlFault> {
     let loads = engine.partition_loads(pass);
-    let statuses = engine.partition_list(pass).await?;
+    let statuses = engine.partition_list(reading).await?;
     let load = |ordinal| loads.iter().find(|load| load.ordinal == ordinal);
     let partitions: Vec<Json> =
         statuses.iter().map(|status| partition(status, load(status.ordinal))).collect();

@@ -54,7 +54,8 @@ fn ordinal(text: &str) -> Result<PartitionOrdinal, ControlFault> {
 /// The time in the query part of the address.
 fn time(request: &Parts) -> Result<Duration, ControlFault> {
     let text = request.uri.query().and_then(|query| query.strip_prefix("milliseconds="));
-    let time = text.and_then(|text| text.parse().ok()).map(Duration::from_millis);
+    let digits = text.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    let time = digits.and_then(|text| text.parse().ok()).map(Duration::from_millis);
     time.filter(|time| *time <= PAUSE_MAX).ok_or(ControlFault::Milliseconds { max: PAUSE_MAX })
 }
 
@@ -101,7 +102,9 @@ mod tests {
             let found = route(Method::POST, &format!("{list}/{id}/split"));
             assert_eq!(found, Err(ControlFault::Partition { id: id.to_owned() }));
         }
-        for query in ["", "?milliseconds=", "?milliseconds=x", "?milliseconds=60001", "?seconds=1"] {
+        for query in
+            ["", "?milliseconds=", "?milliseconds=x", "?milliseconds=60001", "?milliseconds=+5", "?seconds=1"]
+        {
             let found = route(Method::POST, &format!("{list}/0/throttle{query}"));
             assert_eq!(found, Err(ControlFault::Milliseconds { max: PAUSE_MAX }), "{query}");
         }

@@ -1,5 +1,7 @@
-//! Consistency levels of the service. There is one store, so every read satisfies all of them.
+//! Consistency levels of the service. There is one store, so every read satisfies all of them; they differ in the price
+//! of reads.
 
+use model::ReadQuorum;
 use std::str::FromStr;
 
 /// A consistency level, weakest first.
@@ -26,6 +28,16 @@ impl ConsistencyLevel {
         ConsistencyLevel::BoundedStaleness,
         ConsistencyLevel::Strong,
     ];
+
+    /// The replicas that the service asks for a read at this level.
+    pub fn read_quorum(self) -> ReadQuorum {
+        match self {
+            ConsistencyLevel::Eventual | ConsistencyLevel::ConsistentPrefix | ConsistencyLevel::Session => {
+                ReadQuorum::One
+            }
+            ConsistencyLevel::BoundedStaleness | ConsistencyLevel::Strong => ReadQuorum::Two,
+        }
+    }
 
     /// Its name on the wire.
     pub fn name(self) -> &'static str {

@@ -153,7 +153,8 @@ impl NosqlApi {
         };
         body.know_sender();
         let principal = principal.with_priority(headers::priority(headers)?);
-        headers::check_consistency(headers, self.options.consistency)?;
+        let consistency = headers::consistency(headers, self.options.consistency)?;
+        let principal = principal.with_read_quorum(consistency.read_quorum());
         if let Some(fault) = compatibility::unknown_version(headers)
             && compatibility::mode(headers, self.options.compatibility)? == Compatibility::Strict
         {

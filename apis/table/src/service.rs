@@ -22,7 +22,7 @@ use http::request::Parts;
 use http::{Request, Response, StatusCode, Version};
 use hyper::body::Body;
 use model::limits::BATCH_ANSWER_BYTES_MAX;
-use model::{Charge, Fault, StorageFault};
+use model::{Charge, Fault, ReadQuorum, StorageFault};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,6 +45,8 @@ pub struct TableOptions {
     pub accounts: Vec<TableAccount>,
     /// The endpoint in addresses of answers; by default the address that the client used.
     pub public_endpoint: Option<String>,
+    /// The replicas that the service asks for a read at the account's consistency level.
+    pub read_quorum: ReadQuorum,
     /// How long a request body may take to arrive.
     pub body_timeout: Duration,
     /// Whether a bearer token is accepted that contains an account key. The token reveals the key, so this is for one
@@ -156,6 +158,7 @@ impl TableApi {
             takes_key_tokens: self.options.takes_key_tokens,
         };
         let Caller { principal, signer } = auth::authenticate(&claim)?;
+        let principal = principal.with_read_quorum(self.options.read_quorum);
         body.know_sender();
         let mut call = Call {
             engine: &self.engine,

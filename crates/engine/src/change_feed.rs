@@ -15,7 +15,7 @@ use bytes::Bytes;
 use eval::Meter;
 use kv::KeyRange;
 use model::policy::ChangeFeedPolicy;
-use model::{ChangeFeedFault, Charge, Fault, Lsn, PartitionOrdinal, SessionToken, Work};
+use model::{ChangeFeedFault, Charge, Fault, Lsn, PartitionOrdinal, ReadQuorum, SessionToken, Work};
 use partition::keyspace;
 use partition::{ChangeScan, HistoryEntry, LogPosition, PhysicalPartition};
 use plan::StoredDocument;
@@ -68,6 +68,15 @@ impl ChangePosition {
         let mut nearest_first = std::iter::once(slot.ordinal).chain(ancestors);
         let named = |ordinal: PartitionOrdinal| self.named.iter().find(|(named, _)| *named == ordinal);
         nearest_first.find_map(named).map_or(self.base, |(_, lsn)| *lsn)
+    }
+
+    /// Refuses a position that cannot be one of this container.
+    fn check_ranges(&self, container: &Container) -> Result<(), ChangeFeedFault> {
+        let mut named = self.named.iter().map(|(ordinal, _)| *ordinal).chain(self.first);
+        match named.find(|ordinal| container.range_of(*ordinal).is_err()) {
+            Some(range) => Err(ChangeFeedFault::OtherContainer { range }),
+            None => Ok(()),
+        }
     }
 
     /// The position after these partitions were read up to these LSNs.
@@ -154,7 +163,7 @@ impl Engine {
             match page {
                 Err(_) if attempts.again(sources.iter().map(|source| &source.routed.partition)) => {}
                 page => {
-                    let mut page = charged(page?, &sources);
+                    let mut page = charged(page?, &sources, pass.principal.class().read_quorum);
                     if let Some(ordinal) = pass.scope.range_id() {
                         page.session = pass.container.tokens_for_range(ordinal, page.session);
                     }
@@ -165,10 +174,14 @@ impl Engine {
     }
 
     fn check_start(&self, container: &Container, request: &ChangeRequest) -> Result<(), ChangeFeedFault> {
-        if let ChangeStart::Since(second) = request.start {
-            let seconds = second.saturating_sub(self.ambient.now_seconds());
-            if seconds > AHEAD_SECONDS_MAX {
-                return Err(ChangeFeedFault::Future { seconds });
+        match &request.start {
+            ChangeStart::Beginning | ChangeStart::Now => {}
+            ChangeStart::After(position) => position.check_ranges(container)?,
+            ChangeStart::Since(second) => {
+                let seconds = second.saturating_sub(self.ambient.now_seconds());
+                if seconds > AHEAD_SECONDS_MAX {
+                    return Err(ChangeFeedFault::Future { seconds });
+                }
             }
         }
         match request.mode {
@@ -213,7 +226,7 @@ impl Engine {
         };
         let routed = self.owners_of(container, &hashes, &request.session).await?;
         for routed in &routed {
-            self.admit(&routed.slot, pass.principal.priority())?;
+            self.admit(&routed.slot, pass.principal.class().priority)?;
         }
         let mut sources: Vec<_> = routed.into_iter().filter_map(source).collect();
         if let ChangeStart::After(ChangePosition { first: Some(first), .. }) = request.start {
@@ -390,14 +403,16 @@ impl PageProgress {
 }
 
 /// Records the charge of a page for its partitions. A page without changes has the minimum charge.
-fn charged(page: PageRead, sources: &[ChangeSource]) -> ChangeFeedPage {
+fn charged(page: PageRead, sources: &[ChangeSource], read_quorum: ReadQuorum) -> ChangeFeedPage {
     let PageRead { changes, position, mut read } = page;
     if read.is_empty() {
-        return ChangeFeedPage { changes, position, session: Vec::new(), charge: Charge::MINIMUM };
+        let charge = read_quorum.price(Charge::MINIMUM);
+        return ChangeFeedPage { changes, position, session: Vec::new(), charge };
     }
     if let Some((_, _, charge)) = read.first_mut().filter(|_| changes.is_empty()) {
         *charge = Charge::MINIMUM;
     }
+    read.iter_mut().for_each(|(_, _, charge)| *charge = read_quorum.price(*charge));
     for (source, (_, _, charge)) in sources.iter().zip(&read) {
         source.routed.slot.ledger.add(*charge);
     }

@@ -1,10 +1,12 @@
 //! Documents: single operations, batches, bulk, and the deletion of a logical partition.
 
-use crate::authorisation::{Action, BatchPass, DocumentPass, LogicalPartitionPass, Reach, WritePass};
+use crate::authorisation::{
+    Action, BatchPass, DocumentPass, LogicalPartitionPass, Reach, RequestClass, WritePass,
+};
 use crate::catalog::Container;
 use crate::engine::Engine;
 use crate::join::join_all;
-use crate::router::RefusedStep;
+use crate::router::{ReadAt, RefusedStep};
 use model::limits::BATCH_ANSWER_BYTES_MAX;
 use model::{Charge, DocumentNumber, Fault, LimitFault, PartitionKey, RequestFault, SessionToken};
 use partition::{RecordScan, keyspace};
@@ -139,11 +141,12 @@ impl Engine {
         pass: DocumentPass<'_>,
         options: &ReadOptions,
     ) -> Result<DocumentReceipt, RefusedDocument> {
-        let DocumentPass { container, address: DocumentAddress { key, target }, priority } = pass;
+        let DocumentPass { container, address: DocumentAddress { key, target }, class } = pass;
+        let RequestClass { priority, read_quorum } = class;
         let key = self.logical_key(container, key)?;
         self.admit_at(container, &key.effective, priority)?;
-        let read = self.read_at(container, &key, &options.session, &target, &options.condition);
-        let (outcome, charge, session) = read.await?;
+        let read = ReadAt { key: &key, target: &target, options, read_quorum };
+        let (outcome, charge, session) = self.read_at(container, &read).await?;
         Ok(DocumentReceipt { outcome, session, charge })
     }
 
@@ -151,7 +154,7 @@ impl Engine {
     pub async fn write(&self, pass: WritePass<'_>) -> Result<DocumentReceipt, RefusedDocument> {
         let Keyed { container, key, operation } = pass.keyed;
         let key = self.logical_key(container, key)?;
-        self.admit_at(container, &key.effective, pass.principal.priority())?;
+        self.admit_at(container, &key.effective, pass.principal.class().priority)?;
         let (executed, routed) = self.execute_at(container, key, vec![operation], Returned::All).await?;
         let mut executed = executed.map_err(|refusal| routed.refused(refusal.fault))?;
         let (outcome, charge) = executed.outcomes.pop().ok_or_else(no_outcome)?;

@@ -38,6 +38,9 @@ const PARTITION_IDLE_SECONDS: u64 = 300;
 /// Default size of the documents of a partition above which it is split.
 const PARTITION_BYTES_MAX: u64 = 50 << 30;
 
+/// As published: one request unit per second for each gigabyte.
+pub const STORED_BYTES_PER_UNIT: u64 = 1 << 30;
+
 /// Default limit of the documents of one partition key.
 const LOGICAL_PARTITION_BYTES_MAX: u64 = 20 << 30;
 
@@ -55,6 +58,8 @@ pub struct EngineOptions {
     pub partition_throughput_new: u64,
     /// Whether requests beyond the provisioned throughput are refused.
     pub throughput: ThroughputMode,
+    /// Bytes of documents for which the lowest manual throughput has one request unit per second.
+    pub stored_bytes_per_unit: u64,
     /// Bytes of documents above which a partition is split.
     pub partition_bytes_max: u64,
     /// Bytes of the documents of one partition key above which writes that add to them are refused.
@@ -94,6 +99,7 @@ impl Default for EngineOptions {
             partition_throughput_max: 10_000,
             partition_throughput_new: 6_000,
             throughput: ThroughputMode::Measure,
+            stored_bytes_per_unit: STORED_BYTES_PER_UNIT,
             partition_bytes_max: PARTITION_BYTES_MAX,
             logical_partition_bytes_max: LOGICAL_PARTITION_BYTES_MAX,
             durability: Durability::Sync,

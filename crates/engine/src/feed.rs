@@ -4,13 +4,13 @@
 //! returned twice, and no document that exists throughout is missed. The continuation contains the key of the last
 //! document read and survives restarts.
 
-use crate::authorisation::{FeedPass, Reach};
+use crate::authorisation::{FeedPass, Reach, RequestClass};
 use crate::catalog::Container;
 use crate::continuation::{self, Continuation};
 use crate::engine::Engine;
 use bytes::Bytes;
 use kv::KeyRange;
-use model::{Charge, EffectiveRange, Fault, PartitionKey, PartitionOrdinal, SessionToken, Work};
+use model::{Charge, EffectiveRange, Fault, PartitionKey, PartitionOrdinal, ReadQuorum, SessionToken, Work};
 use partition::{RecordScan, keyspace};
 use plan::{LogicalKey, StoredDocument};
 
@@ -77,7 +77,7 @@ pub struct FeedPage {
 impl Engine {
     /// Reads a page of documents.
     pub async fn feed(&self, pass: FeedPass<'_>, request: &FeedRequest) -> Result<FeedPage, Fault> {
-        let FeedPass { container, mut scope, priority } = pass;
+        let FeedPass { container, mut scope, class: RequestClass { priority, read_quorum } } = pass;
         let addressed = scope.range_id();
         let context = continuation::context("feed", container);
         let mut resumed_at = None;
@@ -94,7 +94,7 @@ impl Engine {
             documents: Vec::new(),
             continuation: None,
             session: Vec::new(),
-            charge: Charge::MINIMUM,
+            charge: read_quorum.price(Charge::MINIMUM),
         };
         let mut bytes = 0;
         // Partition by partition. Each page is read from the partition that owns its first key by then.
@@ -112,7 +112,7 @@ impl Engine {
                 page.continuation = Some(continuation::seal(key, &context, container, &scope, last)?);
                 break;
             }
-            rest = self.feed_from(container, keys, request, &mut page, &mut bytes).await?;
+            rest = self.feed_from(container, keys, (request, read_quorum), &mut page, &mut bytes).await?;
         }
         if let Some(ordinal) = addressed {
             page.session = container.tokens_for_range(ordinal, page.session);
@@ -125,7 +125,7 @@ impl Engine {
         &self,
         container: &Container,
         keys: KeyRange,
-        request: &FeedRequest,
+        (request, read_quorum): (&FeedRequest, ReadQuorum),
         page: &mut FeedPage,
         bytes: &mut usize,
     ) -> Result<Option<KeyRange>, Fault> {
@@ -136,12 +136,12 @@ impl Engine {
         };
         let (found, routed, read) = self.page_at(container, &request.session, &scan).await?;
         // The price of the page itself is recorded for its first partition.
-        let base = if page.session.is_empty() { Charge::MINIMUM } else { Charge::NONE };
+        let base = if page.session.is_empty() { read_quorum.price(Charge::MINIMUM) } else { Charge::NONE };
         let mut charge = Charge::NONE;
         for stored in &found.documents {
             let size = stored.document.bytes().len();
             *bytes += size;
-            charge += Work::Read { bytes: size }.price();
+            charge += read_quorum.price(Work::Read { bytes: size }.price());
         }
         routed.slot.ledger.add(charge + base);
         let token = routed.session_now();

@@ -1,12 +1,13 @@
-//! The ledger: work that partitions report is priced here, once, and recorded for the partition that did it.
+//! The ledger: the charges of requests are recorded for the partition that did the work.
 //!
 //! What is recorded is taken from the budget of the partition, or from that of the database if its containers share
 //! throughput. Refused requests are recorded too. Metrics show the totals since the start; they do not survive a restart.
 
 use crate::budget::Budget;
 use crate::hot_keys::{HotKey, HotKeys};
+use crate::used_rate::UsedRate;
 use arc_swap::ArcSwapOption;
-use model::{Charge, Fault, LimitFault, PartitionKey, Priority, StorageFault, Work};
+use model::{Charge, Fault, LimitFault, PartitionKey, Priority, StorageFault};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -18,27 +19,21 @@ pub(crate) struct Ledger {
     refused: AtomicU64,
     damaged: AtomicU64,
     throttled: AtomicU64,
-    /// In hundredths of a request unit.
-    charged: AtomicU64,
+    used: UsedRate,
     /// The partition's part of the throughput of its container.
     budget: Budget,
-    /// The budget of the database, if the container has no throughput of its own.
-    shared: ArcSwapOption<Budget>,
+    /// The throughput of the database, if the container has none of its own.
+    shared: ArcSwapOption<SharedThroughput>,
     hot_keys: HotKeys,
-    recent: RecentRate,
     /// Until then all requests are refused, in nanoseconds of the engine's monotonic time: for tests of clients.
     paused_until: AtomicU64,
 }
 
-/// The charges of the last whole second in which there were requests.
+/// Throughput that containers of a database share.
 #[derive(Debug, Default)]
-struct RecentRate {
-    /// The second of the first request since the last change of these figures.
-    second: AtomicU64,
-    /// The total charge when that second began.
-    charged: AtomicU64,
-    /// The charge of the second before it.
-    previous: AtomicU64,
+pub(crate) struct SharedThroughput {
+    pub(crate) budget: Budget,
+    pub(crate) used: UsedRate,
 }
 
 /// The content of a ledger.
@@ -57,21 +52,28 @@ pub struct LedgerTotals {
 }
 
 impl Ledger {
-    /// Limits the partition to its part of the container's throughput.
-    pub(crate) fn limit(&self, per_second: Option<Charge>) {
+    /// Limits the partition to its part of the container's throughput, which has this number of equal parts.
+    pub(crate) fn limit(&self, per_second: Option<Charge>, parts: u64) {
         self.budget.set_rate(per_second);
+        self.used.set_parts(parts);
         self.shared.store(None);
     }
 
     /// Makes requests draw on the throughput of the database.
-    pub(crate) fn share(&self, budget: &Arc<Budget>) {
+    pub(crate) fn share(&self, shared: &Arc<SharedThroughput>) {
         self.budget.set_rate(None);
-        self.shared.store(Some(Arc::clone(budget)));
+        self.shared.store(Some(Arc::clone(shared)));
     }
 
-    /// Takes over the debt of the partition that this one was split from.
-    pub(crate) fn owe_as(&self, parent: &Ledger) {
+    /// Takes over the debt and the highest rate of the partition that this one was split from.
+    pub(crate) fn inherit(&self, parent: &Ledger) {
         self.budget.owe_as(&parent.budget);
+        self.used.inherit(&parent.used);
+    }
+
+    /// The request units that the partition uses.
+    pub(crate) fn used(&self) -> &UsedRate {
+        &self.used
     }
 
     /// Refuses all requests until the time `until`.
@@ -98,7 +100,7 @@ impl Ledger {
     /// Admits a request, or refuses it because the throughput is used up. `now` is called only if it is limited.
     pub(crate) fn admit(&self, priority: Priority, now: impl FnOnce() -> Duration) -> Result<(), LimitFault> {
         let shared = self.shared.load();
-        let budget = shared.as_deref().unwrap_or(&self.budget);
+        let budget = shared.as_deref().map_or(&self.budget, |shared| &shared.budget);
         let is_paused = self.paused_until.load(Ordering::Relaxed) != 0;
         if !budget.is_limited() && !is_paused {
             return Ok(());
@@ -133,29 +135,10 @@ impl Ledger {
 
     /// Notes the first request of a second.
     pub(crate) fn begin_second(&self, second: u64) {
-        let charged = self.charged.load(Ordering::Relaxed);
-        let before = self.recent.charged.swap(charged, Ordering::Relaxed);
-        let is_next = self.recent.second.swap(second, Ordering::Relaxed) + 1 == second;
-        let previous = if is_next { charged.saturating_sub(before) } else { 0 };
-        self.recent.previous.store(previous, Ordering::Relaxed);
-    }
-
-    /// Request units of the last second.
-    pub(crate) fn recent_rate(&self, second: u64) -> Charge {
-        let begun = self.recent.second.load(Ordering::Relaxed);
-        let hundredths = match second.saturating_sub(begun) {
-            0 => self.recent.previous.load(Ordering::Relaxed),
-            1 => self.charged.load(Ordering::Relaxed) - self.recent.charged.load(Ordering::Relaxed),
-            2.. => 0,
-        };
-        Charge::from_hundredths(hundredths)
-    }
-
-    /// Prices the work of one request and records it.
-    pub(crate) fn record(&self, work: Work) -> Charge {
-        let charge = work.price();
-        self.add(charge);
-        charge
+        self.used.begin_second(second);
+        if let Some(shared) = &*self.shared.load() {
+            shared.used.begin_second(second);
+        }
     }
 
     /// Records a request with this charge. Housekeeping is not charged and is not a request.
@@ -164,9 +147,12 @@ impl Ledger {
             return;
         }
         self.requests.fetch_add(1, Ordering::Relaxed);
-        self.charged.fetch_add(charge.hundredths(), Ordering::Relaxed);
+        self.used.add(charge);
         match &*self.shared.load() {
-            Some(shared) => shared.spend(charge),
+            Some(shared) => {
+                shared.used.add(charge);
+                shared.budget.spend(charge);
+            }
             None => self.budget.spend(charge),
         }
     }
@@ -184,7 +170,7 @@ impl Ledger {
             refused: self.refused.load(Ordering::Relaxed),
             damaged: self.damaged.load(Ordering::Relaxed),
             throttled: self.throttled.load(Ordering::Relaxed),
-            charged: Charge::from_hundredths(self.charged.load(Ordering::Relaxed)),
+            charged: self.used.total(),
         }
     }
 }
@@ -208,14 +194,14 @@ pub fn refusal_charge(fault: &Fault) -> Charge {
 #[test]
 fn refusals_are_recorded_beside_what_was_done() {
     let ledger = Ledger::default();
-    assert_eq!(ledger.record(Work::Read { bytes: 100 }), Charge::MINIMUM);
+    ledger.add(Charge::MINIMUM);
     let damage = Fault::Storage(StorageFault::Damaged { what: "a record".to_owned() });
     for fault in [Fault::Internal("x".to_owned()), damage] {
         ledger.refuse(&fault, refusal_charge(&fault));
     }
-    ledger.record(Work::Create { bytes: 10, terms: 1 });
-    let charged =
-        Charge::MINIMUM + Charge::MINIMUM + Charge::MINIMUM + Work::Create { bytes: 10, terms: 1 }.price();
+    let created = Charge::from_hundredths(507);
+    ledger.add(created);
+    let charged = Charge::MINIMUM + Charge::MINIMUM + Charge::MINIMUM + created;
     assert_eq!(ledger.totals(), LedgerTotals { requests: 4, refused: 2, damaged: 1, throttled: 0, charged });
 }
 
@@ -223,17 +209,17 @@ fn refusals_are_recorded_beside_what_was_done() {
 fn charges_are_taken_from_the_budget_that_applies() {
     let now = || Duration::from_secs(1);
     let ledger = Ledger::default();
-    let shared = Arc::new(Budget::default());
-    shared.set_rate(Some(Charge::MINIMUM));
-    ledger.limit(Some(Charge::from_hundredths(1000)));
+    let shared = Arc::new(SharedThroughput::default());
+    shared.budget.set_rate(Some(Charge::MINIMUM));
+    ledger.limit(Some(Charge::from_hundredths(1000)), 1);
     ledger.add(Charge::from_hundredths(1000));
     // Nothing was spent before the first request was admitted.
     ledger.share(&shared);
     assert_eq!(ledger.admit(Priority::High, now), Ok(()));
     ledger.add(Charge::from_hundredths(150));
     assert!(ledger.admit(Priority::High, now).is_err());
-    assert!(shared.admit(now(), Priority::High).is_err());
-    ledger.limit(None);
+    assert!(shared.budget.admit(now(), Priority::High).is_err());
+    ledger.limit(None, 1);
     assert_eq!(ledger.admit(Priority::High, || unreachable!()), Ok(()));
     assert_eq!(ledger.totals().throttled, 1);
 }
@@ -246,20 +232,4 @@ fn a_paused_partition_refuses_until_its_time_is_over() {
     assert_eq!(ledger.admit(Priority::High, at(8)), Err(LimitFault::Throughput { retry_after_ms: 2001 }));
     assert_eq!(ledger.admit(Priority::High, at(10)), Ok(()));
     assert_eq!(ledger.admit(Priority::High, || unreachable!()), Ok(()));
-}
-
-#[test]
-fn the_recent_rate_is_that_of_the_last_second() {
-    let ledger = Ledger::default();
-    ledger.begin_second(7);
-    ledger.add(Charge::from_hundredths(500));
-    assert_eq!(ledger.recent_rate(7), Charge::NONE);
-    assert_eq!(ledger.recent_rate(8), Charge::from_hundredths(500));
-    ledger.begin_second(8);
-    ledger.add(Charge::from_hundredths(100));
-    assert_eq!(ledger.recent_rate(8), Charge::from_hundredths(500));
-    assert_eq!(ledger.recent_rate(9), Charge::from_hundredths(100));
-    assert_eq!(ledger.recent_rate(10), Charge::NONE);
-    ledger.begin_second(12);
-    assert_eq!(ledger.recent_rate(12), Charge::NONE);
 }

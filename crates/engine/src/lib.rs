@@ -32,6 +32,7 @@ mod scripts;
 mod slot;
 mod split;
 mod transaction;
+mod used_rate;
 mod verify;
 
 pub use admission::AdmissionBounds;
@@ -54,7 +55,9 @@ pub use documents::{
     AfterRefusal, BatchReceipt, BulkReceipt, DocumentAddress, DocumentReceipt, Keyed, ReadOptions,
     RefusedDocument, StepReceipt,
 };
-pub use engine::{Engine, EngineOptions, MemoryUse, PartitionBounds, STORE_SPACES, ThroughputMode};
+pub use engine::{
+    Engine, EngineOptions, MemoryUse, PartitionBounds, STORE_SPACES, STORED_BYTES_PER_UNIT, ThroughputMode,
+};
 pub use exec::{Impact, IndexUse, Indexes, ParsedProperty, QueryBounds, QueryMetrics, QueryRow, SingleIndex};
 pub use feed::{FeedPage, FeedRequest, Scope};
 pub use hot_keys::HotKey;

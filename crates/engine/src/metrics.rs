@@ -1,10 +1,11 @@
 //! Metrics of the engine: figures that are read at collection time, in addition to those that store and partitions
 //! count themselves.
 
-use crate::catalog::Container;
+use crate::catalog::{Container, Offer};
 use crate::engine::Engine;
 use crate::slot::PartitionSlot;
 use exec::PathKind;
+use model::{Rid, Throughput};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{
     DescriptorEncoder, EncodeCounterValue, EncodeGaugeValue, EncodeLabelSet, EncodeMetric,
@@ -98,6 +99,7 @@ impl Collector for EngineCollector {
         queries(&engine, &mut figures)?;
         partitions(&engine, &mut figures)?;
         charges(&engine, &mut figures)?;
+        throughput(&engine, &mut figures)?;
         housekeeping(&engine, &mut figures)
     }
 }
@@ -203,6 +205,52 @@ fn charges(engine: &Engine, figures: &mut Figures<'_>) -> fmt::Result {
         "partition_requests_damaged",
         help,
         rows.iter().map(|(labels, totals)| (labels.clone(), totals.damaged)),
+    )
+}
+
+/// Names of the owner of an offer; a database has no container.
+type OfferLabels = [(&'static str, String); 2];
+
+fn throughput(engine: &Engine, figures: &mut Figures<'_>) -> fmt::Result {
+    let state = engine.catalog.state();
+    let names = |rid| match rid {
+        Rid::Database(number) => Some((state.database(number)?.id().to_owned(), String::new())),
+        Rid::Container(_, number) => {
+            let container = state.container(number)?;
+            Some((container.database().id().to_owned(), container.id().to_owned()))
+        }
+        Rid::Document(..)
+        | Rid::Range(..)
+        | Rid::DatabaseChild(..)
+        | Rid::Permission(..)
+        | Rid::Script(..)
+        | Rid::Offer(_) => None,
+    };
+    let labelled = |offer: Arc<Offer>| {
+        let (database, container) = names(offer.owner().rid)?;
+        Some(([("database", database), ("container", container)], offer))
+    };
+    let offers: Vec<(OfferLabels, Arc<Offer>)> = state.offers().into_iter().filter_map(labelled).collect();
+    let help = "Provisioned request units per second of a container or database, with autoscale the maximum";
+    let provisioned = offers.iter().map(|(labels, offer)| (labels.clone(), offer.throughput().max()));
+    figures.gauges("throughput", help, None, provisioned)?;
+    let is_autoscale = |offer: &Offer| matches!(offer.throughput(), Throughput::Autoscale { .. });
+    let autoscale = offers.iter().filter(|(_, offer)| is_autoscale(offer));
+    let scaled: Vec<_> =
+        autoscale.map(|(labels, offer)| (labels.clone(), engine.scaled(&state, offer))).collect();
+    let help = "Request units per second to which autoscale was scaled in the last second";
+    figures.gauges(
+        "autoscale_throughput",
+        help,
+        None,
+        scaled.iter().map(|(labels, to)| (labels.clone(), to.now)),
+    )?;
+    let help = "Request units per second to which autoscale was scaled at most in this hour";
+    figures.gauges(
+        "autoscale_throughput_hour",
+        help,
+        None,
+        scaled.iter().map(|(labels, to)| (labels.clone(), to.hour)),
     )
 }
 

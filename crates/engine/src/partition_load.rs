@@ -1,6 +1,6 @@
 //! The load of the partitions of a container as operators see it, and pauses of a partition for tests.
 
-use crate::authorisation::{AdminPass, CatalogPass};
+use crate::authorisation::AdminPass;
 use crate::catalog::Container;
 use crate::engine::Engine;
 use crate::hot_keys::HotKey;
@@ -29,14 +29,15 @@ pub struct PartitionLoad {
 }
 
 impl Engine {
-    /// The load of the partitions of a container, in the order of their ranges.
-    pub fn partition_loads(&self, pass: &CatalogPass<&Container>) -> Vec<PartitionLoad> {
+    /// The load of the partitions of a container, in the order of their ranges. It contains values of partition keys, which
+    /// are documents' contents.
+    pub fn partition_loads(&self, pass: &AdminPass<&Container>) -> Vec<PartitionLoad> {
         let now = self.ambient.now_seconds();
         let load = |slot: &Arc<PartitionSlot>| {
             let totals = slot.ledger.totals();
             PartitionLoad {
                 ordinal: slot.ordinal,
-                charged_last_second: slot.ledger.recent_rate(now),
+                charged_last_second: slot.ledger.used().last_second(now),
                 charged: totals.charged,
                 throttled: totals.throttled,
                 hot_keys: slot.ledger.hot_keys(HOT_KEYS_LISTED),

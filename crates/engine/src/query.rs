@@ -17,8 +17,8 @@ use exec::{
 };
 use model::policy::VectorEmbedding;
 use model::{
-    Charge, ContinuationFault, ContinuationKey, EffectiveRange, Fault, Lsn, PartitionOrdinal, RequestFault,
-    SessionToken, Work,
+    Charge, ContinuationFault, ContinuationKey, EffectiveRange, Fault, Lsn, PartitionOrdinal, ReadQuorum,
+    RequestFault, SessionToken, Work,
 };
 use partition::keyspace;
 use plan::query::{Order, Query, Ranking};
@@ -134,7 +134,10 @@ impl Engine {
             };
             continuation::seal(&self.continuation_key, &context, container, &pass.scope, &resume.encode())
         };
-        let charge = self.price_query(container, &query, &page.seen, &metrics, fixed.is_none());
+        // A transaction reads the replica that it will write.
+        let read_quorum = fixed.map_or(pass.principal.class().read_quorum, |_| ReadQuorum::One);
+        let price = |work: Work| read_quorum.price(work.price());
+        let charge = self.price_query(container, &query, &page.seen, &metrics, (price, fixed.is_none()));
         let token = |(ordinal, lsn)| SessionToken { ordinal, lsn };
         let mut session = page.seen.into_iter().map(token).collect();
         if let Some(ordinal) = addressed {
@@ -157,7 +160,7 @@ impl Engine {
         let (hashes, _) = bounds(pass.container, &pass.scope)?;
         let map = pass.container.map.load();
         let mut slots = map.owners(&hashes);
-        Ok(slots.try_for_each(|slot| self.admit(slot, pass.principal.priority()))?)
+        Ok(slots.try_for_each(|slot| self.admit(slot, pass.principal.class().priority))?)
     }
 
     /// Prices the work of each partition that was read, at least the price of an empty page, and records it if
@@ -168,7 +171,7 @@ impl Engine {
         query: &Query,
         seen: &[(PartitionOrdinal, Lsn)],
         metrics: &QueryMetrics,
-        is_recorded: bool,
+        (price, is_recorded): (impl Fn(Work) -> Charge, bool),
     ) -> Charge {
         if let Some(path) = metrics.path {
             self.metrics.query_time(path, metrics.total_time);
@@ -177,7 +180,7 @@ impl Engine {
         let looked_up = query.filter_constants();
         let mut total = Charge::NONE;
         let mut record = |ordinal, documents, bytes, read| {
-            let charge = Work::Query { documents, bytes, terms: looked_up + read }.price();
+            let charge = price(Work::Query { documents, bytes, terms: looked_up + read });
             if is_recorded && let Some(slot) = container.map.load().by_ordinal(ordinal) {
                 slot.ledger.add(charge);
             }
@@ -191,7 +194,7 @@ impl Engine {
             record(*ordinal, 0, 0, 0);
         }
         if total == Charge::NONE {
-            Work::Query { documents: 0, bytes: 0, terms: looked_up }.price()
+            price(Work::Query { documents: 0, bytes: 0, terms: looked_up })
         } else {
             total
         }

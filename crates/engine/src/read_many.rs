@@ -1,6 +1,6 @@
 //! Reads many documents by their keys in one request: grouped by partition, each partition read in one state.
 
-use crate::authorisation::DocumentsPass;
+use crate::authorisation::{DocumentsPass, RequestClass};
 use crate::catalog::Container;
 use crate::documents::DocumentAddress;
 use crate::engine::Engine;
@@ -9,9 +9,7 @@ use crate::ledger::refusal_charge;
 use crate::router::Attempts;
 use crate::slot::PartitionSlot;
 use model::limits::BATCH_ANSWER_BYTES_MAX;
-use model::{
-    Charge, Fault, LimitFault, MissingFault, PartitionOrdinal, Priority, RequestFault, SessionToken, Work,
-};
+use model::{Charge, Fault, LimitFault, MissingFault, PartitionOrdinal, RequestFault, SessionToken, Work};
 use partition::PhysicalPartition;
 use plan::{Condition, LogicalKey, Outcome, StoredDocument, Target};
 use std::collections::BTreeMap;
@@ -37,7 +35,7 @@ struct ReadManyRequest<'a> {
     container: &'a Container,
     addresses: Vec<(LogicalKey, Target)>,
     session: &'a [SessionToken],
-    priority: Priority,
+    class: RequestClass,
     bytes: AtomicUsize,
 }
 
@@ -66,7 +64,7 @@ impl Engine {
         pass: DocumentsPass<'_>,
         session: &[SessionToken],
     ) -> Result<ManyDocuments, Fault> {
-        let DocumentsPass { container, addresses, priority } = pass;
+        let DocumentsPass { container, addresses, class } = pass;
         if addresses.len() > READ_MANY_MAX {
             return Err(LimitFault::TooManyOperations { given: addresses.len(), limit: READ_MANY_MAX }.into());
         }
@@ -78,7 +76,7 @@ impl Engine {
             session: Vec::new(),
             charge: Charge::NONE,
         };
-        let request = ReadManyRequest { container, addresses, session, priority, bytes: AtomicUsize::new(0) };
+        let request = ReadManyRequest { container, addresses, session, class, bytes: AtomicUsize::new(0) };
         let mut attempts = Attempts::default();
         while !waiting.is_empty() {
             let groups = self.grouped(&request, &waiting)?;
@@ -136,7 +134,7 @@ impl Engine {
         group: &[usize],
     ) -> Result<PartitionDocuments, Failed> {
         let unrouted = |fault| Failed { fault, slot: Arc::clone(slot), partition: None };
-        self.admit(slot, request.priority).map_err(|fault| unrouted(fault.into()))?;
+        self.admit(slot, request.class.priority).map_err(|fault| unrouted(fault.into()))?;
         let routed = self.routed(request.container, slot).await.map_err(unrouted)?;
         routed.check_session(request.session).map_err(unrouted)?;
         let failed = |fault| {
@@ -162,7 +160,7 @@ impl Engine {
                 Err(fault) => return Err(failed(fault)),
             };
             request.count(document.as_ref()).map_err(|fault| failed(fault.into()))?;
-            charge += work.price();
+            charge += request.class.read_quorum.price(work.price());
             documents.push((*index, document));
         }
         slot.ledger.add(charge);

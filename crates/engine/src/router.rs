@@ -7,7 +7,7 @@
 
 use crate::authorisation::CatalogPass;
 use crate::catalog::{Container, PartitionUsage};
-use crate::documents::RefusedDocument;
+use crate::documents::{ReadOptions, RefusedDocument};
 use crate::engine::Engine;
 use crate::join::join_all;
 use crate::ledger::{Ledger, refusal_charge};
@@ -15,11 +15,11 @@ use crate::slot::PartitionSlot;
 use kv::{Health, KeyRange, Store};
 use model::{
     Charge, ConflictFault, EffectiveKey, EffectiveRange, Fault, LimitFault, Lsn, MissingFault, PartitionKey,
-    Priority, RequestFault, SessionToken, StorageFault, Work,
+    Priority, ReadQuorum, RequestFault, SessionToken, StorageFault, Work,
 };
 use partition::index::IndexFinding;
 use partition::{PhysicalPartition, RecordPage, RecordScan, Unexecuted, keyspace};
-use plan::{Condition, DocumentOperation, LogicalKey, Outcome, Returned, StepFault, Target, Transaction};
+use plan::{DocumentOperation, LogicalKey, Outcome, Returned, StepFault, Target, Transaction};
 use std::sync::Arc;
 
 /// Maximum number of times that a request is routed.
@@ -95,6 +95,14 @@ pub struct RefusedStep {
     pub charge: Charge,
 }
 
+/// A read of one document.
+pub(crate) struct ReadAt<'a> {
+    pub(crate) key: &'a LogicalKey,
+    pub(crate) target: &'a Target,
+    pub(crate) options: &'a ReadOptions,
+    pub(crate) read_quorum: ReadQuorum,
+}
+
 /// Counts how often a request was routed.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
@@ -155,16 +163,14 @@ impl Engine {
     pub(crate) async fn read_at(
         &self,
         container: &Container,
-        key: &LogicalKey,
-        session: &[SessionToken],
-        target: &Target,
-        condition: &Condition,
+        read: &ReadAt<'_>,
     ) -> Result<(Outcome, Charge, SessionToken), RefusedDocument> {
+        let ReadAt { key, target, options, read_quorum } = *read;
         let mut attempts = Attempts::default();
         loop {
             let routed = self.owner_of(container, &key.effective).await?;
-            routed.check_session(session)?;
-            match routed.partition.read(key, target, condition).await {
+            routed.check_session(&options.session)?;
+            match routed.partition.read(key, target, &options.condition).await {
                 Err(_) if attempts.again_at(&routed) => {}
                 Err(fault) => {
                     routed.slot.ledger.refuse(&fault, refusal_charge(&fault));
@@ -173,7 +179,8 @@ impl Engine {
                 Ok((outcome, work, lsn)) => {
                     let ledger = &routed.slot.ledger;
                     let sampled = ledger.sampled(&key.partition_key);
-                    let charge = ledger.record(work);
+                    let charge = read_quorum.price(work.price());
+                    ledger.add(charge);
                     ledger.count_key(sampled, charge);
                     return Ok((outcome, charge, routed.session_token(lsn)));
                 }

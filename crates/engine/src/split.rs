@@ -251,7 +251,7 @@ impl Engine {
         for child in &children {
             let id = partition::keyspace::PartitionId { container: number, ordinal: child.ordinal };
             child.inherit(sealed.carryover(id, Arc::clone(&self.ambient)));
-            child.ledger.owe_as(&slot.ledger);
+            child.ledger.inherit(&slot.ledger);
         }
         match change.commit().await {
             Ok(()) => {

@@ -23,7 +23,7 @@ use model::{
     StorageFault, Work,
 };
 use partition::{Draft, Executed, KeyLock, LOCK_WAIT_MAX, RecordScan, Unexecuted, keyspace};
-use plan::{DocumentOperation, LogicalKey, Mutation, Outcome};
+use plan::{Condition, DocumentOperation, LogicalKey, Mutation, Outcome, StoredDocument, Target};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -203,7 +203,7 @@ impl Engine {
     ) -> Result<Transaction, Fault> {
         let container = self.catalog.state().container(pass.container.number()).ok_or(MissingFault::Owner)?;
         let key = self.logical_key(&container, pass.key.clone())?;
-        self.admit_at(&container, &key.effective, pass.principal.priority())?;
+        self.admit_at(&container, &key.effective, pass.principal.class().priority)?;
         let mut attempts = Attempts::default();
         loop {
             let routed = self.owner_of(&container, &key.effective).await?;
@@ -309,6 +309,20 @@ impl Transaction {
         self.spent.charge += charge;
         let (outcome, _) = executed.inspect_err(|fault| self.is_stale |= is_stale(fault))?;
         Ok(StepReceipt { outcome, charge })
+    }
+
+    /// Reads a document that this transaction has written as it is now, for the answer to the write: it needs no other
+    /// rights and is not charged.
+    pub async fn reread(&mut self, target: Target) -> Result<Option<StoredDocument>, Fault> {
+        let read = DocumentOperation::Read { target, condition: Condition::None };
+        match self.draft.execute(read).await {
+            Ok((Outcome::Read(stored), _)) => Ok(Some(stored)),
+            Ok(_) | Err(Fault::Missing(MissingFault::Resource)) => Ok(None),
+            Err(fault) => {
+                self.is_stale |= is_stale(&fault);
+                Err(fault)
+            }
+        }
     }
 
     /// Computes a page of a query over the documents of the logical partition.

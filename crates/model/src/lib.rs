@@ -17,6 +17,7 @@ mod opaque;
 mod partition_key;
 pub mod policy;
 mod priority;
+mod read_quorum;
 mod resource;
 mod rid;
 mod session;
@@ -47,6 +48,7 @@ pub use opaque::{Opaque, OpaqueMembers};
 pub use partition_key::{KeyComponent, PartitionKey, PartitionKeyDefinition, PartitionKeyKind};
 pub use policy::{DefaultTtl, UniqueKey, UniqueKeyPolicy};
 pub use priority::Priority;
+pub use read_quorum::ReadQuorum;
 pub use resource::{
     ClientEncryptionKeyDefinition, LetterCase, PermissionDefinition, PermissionMode, ScriptDefinition,
     ScriptKind, TokenLife, TriggerOperation, TriggerTime,

@@ -12,7 +12,7 @@ pub enum Throughput {
     Autoscale {
         /// The maximum.
         max: u64,
-        /// By how many percent the maximum may grow with the storage; clients read it again, nothing follows from it.
+        /// By how many percent the maximum grows at least when the storage requires a higher one.
         increment_percent: u8,
     },
 }
@@ -44,6 +44,27 @@ impl Throughput {
         })
     }
 
+    /// The lowest rate to which it scales by itself.
+    pub fn min(self) -> u64 {
+        match self {
+            Throughput::Manual(rate) => rate,
+            Throughput::Autoscale { max, .. } => max / 10,
+        }
+    }
+
+    /// The higher throughput that what is stored requires, if it is autoscale and too low: the next maximum that is
+    /// sufficient, or the one that the increment says.
+    pub fn raised_for_storage(self, floor: ThroughputFloor) -> Option<Throughput> {
+        let Throughput::Autoscale { max, increment_percent } = self else { return None };
+        let required = floor.autoscale_by_storage();
+        if required <= max {
+            return None;
+        }
+        let by_increment = max + max * u64::from(increment_percent) / 100;
+        let raised = required.max(by_increment).next_multiple_of(AUTOSCALE_MIN).min(THROUGHPUT_MAX);
+        Some(Throughput::Autoscale { max: raised, increment_percent })
+    }
+
     /// The maximum in request units per second.
     pub fn max(self) -> u64 {
         match self {
@@ -52,9 +73,6 @@ impl Throughput {
         }
     }
 }
-
-/// Stored bytes for which the minimum has one request unit per second.
-const STORED_BYTES_PER_UNIT: u64 = 1 << 30;
 
 /// A change of an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,25 +93,32 @@ pub struct ThroughputFloor {
     pub highest: u64,
     /// Containers that share it; 0 for the offer of a container.
     pub shared_by: u64,
-    /// Bytes of the documents in its containers.
-    pub stored_bytes: u64,
+    /// Request units per second that what is stored in its containers requires of manual throughput.
+    pub stored_units: u64,
 }
 
 impl ThroughputFloor {
     /// The minimum rate for the kind of `throughput`.
     pub fn of(self, throughput: Throughput) -> u64 {
         let beyond_free = self.shared_by.saturating_sub(SHARED_CONTAINERS_FREE);
-        let by_storage = self.stored_bytes / STORED_BYTES_PER_UNIT;
         match throughput {
             Throughput::Manual(_) => {
-                let least = (self.highest / 100).max(by_storage).next_multiple_of(THROUGHPUT_STEP);
+                let least = (self.highest / 100).max(self.stored_units).min(THROUGHPUT_MAX);
+                let least = least.next_multiple_of(THROUGHPUT_STEP);
                 least.max(THROUGHPUT_MIN + THROUGHPUT_STEP * beyond_free).min(THROUGHPUT_MAX)
             }
             Throughput::Autoscale { .. } => {
-                let least = (self.highest / 10).max(10 * by_storage).next_multiple_of(AUTOSCALE_MIN);
+                let least = (self.highest / 10).max(self.autoscale_by_storage());
+                let least = least.next_multiple_of(AUTOSCALE_MIN);
                 least.max(AUTOSCALE_MIN + AUTOSCALE_MIN * beyond_free).min(THROUGHPUT_MAX)
             }
         }
+    }
+
+    /// The autoscale maximum that what is stored requires. At a tenth of it there must be as much as with manual
+    /// throughput.
+    fn autoscale_by_storage(self) -> u64 {
+        self.stored_units.saturating_mul(10).min(THROUGHPUT_MAX)
     }
 }
 
@@ -187,7 +212,7 @@ impl Throughput {
 mod tests {
     use super::*;
 
-    const NEW: ThroughputFloor = ThroughputFloor { highest: 400, shared_by: 0, stored_bytes: 0 };
+    const NEW: ThroughputFloor = ThroughputFloor { highest: 400, shared_by: 0, stored_units: 0 };
 
     fn autoscale(max: u64) -> Throughput {
         Throughput::Autoscale { max, increment_percent: 0 }
@@ -195,25 +220,43 @@ mod tests {
 
     #[test]
     fn the_floor_follows_storage() {
-        const GIB: u64 = 1 << 30;
-        let floor = |stored_bytes| {
-            let floor = ThroughputFloor { stored_bytes, ..NEW };
+        let floor = |stored_units| {
+            let floor = ThroughputFloor { stored_units, ..NEW };
             (floor.of(Throughput::Manual(0)), floor.of(autoscale(0)))
         };
-        assert_eq!(floor(100 * GIB), (400, 1000));
-        assert_eq!(floor(101 * GIB - 1), (400, 1000));
-        assert_eq!(floor(101 * GIB), (400, 2000));
-        assert_eq!(floor(400 * GIB), (400, 4000));
-        assert_eq!(floor(401 * GIB), (500, 5000));
+        assert_eq!(floor(100), (400, 1000));
+        assert_eq!(floor(101), (400, 2000));
+        assert_eq!(floor(400), (400, 4000));
+        assert_eq!(floor(401), (500, 5000));
         assert_eq!(floor(u64::MAX), (THROUGHPUT_MAX, THROUGHPUT_MAX));
-        let many = ThroughputFloor { highest: 100_000, shared_by: 30, stored_bytes: 1_500 * GIB };
+        let many = ThroughputFloor { highest: 100_000, shared_by: 30, stored_units: 1_500 };
         assert_eq!((many.of(Throughput::Manual(0)), many.of(autoscale(0))), (1500, 15_000));
+    }
+
+    #[test]
+    fn autoscale_is_raised_when_the_storage_requires_it() {
+        let raised = |max, increment_percent, stored_units| {
+            let floor = ThroughputFloor { stored_units, ..NEW };
+            let raised = Throughput::Autoscale { max, increment_percent }.raised_for_storage(floor)?;
+            assert!(
+                matches!(raised, Throughput::Autoscale { increment_percent: kept, .. } if kept == increment_percent)
+            );
+            Some(raised.max())
+        };
+        // The published example: 50,000 RU/s and a tenth more data than they hold.
+        assert_eq!((raised(50_000, 0, 5_000), raised(50_000, 0, 6_000)), (None, Some(60_000)));
+        assert_eq!((raised(4000, 0, 401), raised(4000, 20, 401)), (Some(5000), Some(5000)));
+        assert_eq!((raised(4000, 100, 401), raised(4000, 100, 900)), (Some(8000), Some(9000)));
+        assert_eq!((raised(4000, 30, 401), raised(4000, 100, 400)), (Some(6000), None));
+        assert_eq!((raised(4000, 100, u64::MAX), raised(1_000_000, 100, u64::MAX)), (Some(1_000_000), None));
+        let floor = ThroughputFloor { stored_units: u64::MAX, ..NEW };
+        assert_eq!(Throughput::Manual(400).raised_for_storage(floor), None);
     }
 
     #[test]
     fn the_floor_follows_history_and_containers() {
         let floor = |highest, shared_by| {
-            let floor = ThroughputFloor { highest, shared_by, stored_bytes: 0 };
+            let floor = ThroughputFloor { highest, shared_by, stored_units: 0 };
             (floor.of(Throughput::Manual(0)), floor.of(autoscale(0)))
         };
         assert_eq!(floor(400, 0), (400, 1000));

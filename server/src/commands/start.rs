@@ -18,7 +18,7 @@ use crate::{files, handles, logs, store_marker};
 use clap::ArgMatches;
 use engine::{
     AdmissionBounds, Engine, EngineOptions, IndexOptions, PartitionBounds, QueryBounds, RequestMemoryOptions,
-    STORE_SPACES, ScriptOptions,
+    STORE_SPACES, STORED_BYTES_PER_UNIT, ScriptOptions,
 };
 use kv::{CommitMode, EmbeddedOptions, OpenFault, Store};
 use nosql::{NosqlApi, NosqlOptions};
@@ -121,6 +121,7 @@ async fn serve(mode: Mode, settings: Settings, queries: Handle) -> Result<(), Fa
         partition_throughput_max: settings.partition_max_throughput,
         partition_throughput_new: settings.partition_create_throughput,
         throughput: settings.throughput,
+        stored_bytes_per_unit: STORED_BYTES_PER_UNIT,
         partition_bytes_max: settings.partition_max_bytes,
         logical_partition_bytes_max: settings.logical_partition_max_bytes,
         durability: settings.durability,
@@ -262,6 +263,7 @@ fn table_options(mode: Mode, settings: &Settings) -> TableOptions {
     TableOptions {
         accounts,
         public_endpoint: None,
+        read_quorum: settings.consistency.read_quorum(),
         body_timeout: settings.timeouts.body,
         takes_key_tokens: mode.takes_well_known_key(),
     }

@@ -12,13 +12,13 @@ use std::path::Path;
 const KEY: [(&str, &str); 1] = [("x-ms-documentdb-partitionkey", "[\"k\"]")];
 
 /// An issuer with one key, whose id is its name.
-struct Issuer {
+pub(crate) struct Issuer {
     name: &'static str,
     key: EcdsaKeyPair,
 }
 
 impl Issuer {
-    fn new(name: &'static str) -> Issuer {
+    pub(crate) fn new(name: &'static str) -> Issuer {
         let random = SystemRandom::new();
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).unwrap();
         let key =
@@ -26,7 +26,7 @@ impl Issuer {
         Issuer { name, key }
     }
 
-    fn write_key_set(&self, folder: &Path) {
+    pub(crate) fn write_key_set(&self, folder: &Path) {
         let point = self.key.public_key().as_ref();
         let key = json!({ "kty": "EC", "kid": self.name, "crv": "P-256", "x": url(&point[1..33]), "y": url(&point[33..]) });
         std::fs::write(folder.join("keys.json"), json!({ "keys": [key] }).to_string()).unwrap();
@@ -34,12 +34,17 @@ impl Issuer {
 
     /// The header value of a token for `subject`, valid during the test.
     fn credential(&self, subject: &str) -> String {
+        format!("type%3Daad%26ver%3D1.0%26sig%3D{}", self.token(subject))
+    }
+
+    /// A token for `subject`.
+    pub(crate) fn token(&self, subject: &str) -> String {
         let header = json!({ "alg": "ES256", "kid": self.name });
         let claims =
             json!({ "iss": "test", "aud": "db", "exp": 4_000_000_000_u64, "nbf": 0, "oid": subject });
         let text = format!("{}.{}", url(header.to_string().as_bytes()), url(claims.to_string().as_bytes()));
         let signature = self.key.sign(&SystemRandom::new(), text.as_bytes()).unwrap();
-        format!("type%3Daad%26ver%3D1.0%26sig%3D{text}.{}", url(signature.as_ref()))
+        format!("{text}.{}", url(signature.as_ref()))
     }
 }
 
@@ -47,7 +52,7 @@ fn url(bytes: &[u8]) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(bytes)
 }
 
-fn write_identity(folder: &Path, reader: &str) {
+pub(crate) fn write_identity(folder: &Path, reader: &str) {
     let text = format!(
         "issuer = \"test\"\naudiences = [\"db\"]\njwks-file = \"keys.json\"\nalgorithms = [\"ES256\"]\n\
          [[assignments]]\nprincipal = \"{reader}\"\nrole = \"reader\"\nscope = \"/\"\n\

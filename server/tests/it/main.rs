@@ -4,6 +4,7 @@
 
 mod client;
 mod commands;
+mod control;
 mod hostile;
 mod http2;
 mod identity;

@@ -297,7 +297,7 @@ impl Simulation<'_> {
             }
             Fault::Internal(_) if self.world.is_spoiled(fault) => return Ok(None),
             Fault::Query(_)
-            | Fault::Conflict(ConflictFault::Permission { .. })
+            | Fault::Conflict(ConflictFault::Permission { .. } | ConflictFault::ThroughputPending)
             | Fault::Precondition(PreconditionFault::Filter | PreconditionFault::OtherText { .. })
             | Fault::Missing(_)
             | Fault::Request(_)

@@ -101,6 +101,11 @@ fn core(fault: &Fault) -> String {
                     "Conflicting request to resource has been attempted. Retry to avoid conflicts. {conflict}"
                 )
             }
+            ConflictFault::ThroughputPending => {
+                "The throughput scale operation cannot be performed because there is another scale operation in \
+                 progress."
+                    .to_owned()
+            }
             ConflictFault::Permission { .. } => conflict.to_string(),
         },
         Fault::Precondition(

@@ -92,6 +92,7 @@ fn core(fault: &Fault) -> (StatusCode, u32) {
         Fault::Conflict(
             ConflictFault::Id | ConflictFault::Permission { .. } | ConflictFault::UniqueKey { .. },
         ) => (StatusCode::CONFLICT, 0),
+        Fault::Conflict(ConflictFault::ThroughputPending) => (StatusCode::LOCKED, 0),
         Fault::Conflict(ConflictFault::ConcurrentChange | ConflictFault::Locked { .. }) => (retry_with(), 0),
         Fault::Precondition(
             PreconditionFault::EtagMismatch { .. }
@@ -220,6 +221,7 @@ fn code_text(status: StatusCode) -> &'static str {
         410 => "Gone",
         412 => "PreconditionFailed",
         413 => "RequestEntityTooLarge",
+        423 => "Locked",
         429 => "TooManyRequests",
         449 => "RetryWith",
         503 => "ServiceUnavailable",
@@ -258,6 +260,7 @@ mod tests {
         check(PreconditionFault::Exists, 412, 0, "PreconditionFailed");
         check(ConflictFault::ConcurrentChange, 449, 0, "RetryWith");
         check(ConflictFault::Locked { waited: Duration::from_secs(5) }, 449, 0, "RetryWith");
+        check(ConflictFault::ThroughputPending, 423, 0, "Locked");
         check(LimitFault::TransactionTime { limit: Duration::from_secs(5) }, 408, 0, "RequestTimeout");
         check(LimitFault::TransactionBytes { bytes: 2, limit: 1 }, 413, 0, "RequestEntityTooLarge");
         check(LimitFault::AnswerBytes { bytes: 2, limit: 1 }, 413, 3402, "RequestEntityTooLarge");

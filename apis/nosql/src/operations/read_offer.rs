@@ -9,7 +9,8 @@ use engine::{Account, CatalogPass, Offer};
 pub(super) async fn perform(call: &Call<'_>, rid: &str) -> Result<Reply, Refusal> {
     let pass = call.read_catalog(Account)?;
     let offer = call.engine.find_offer(&pass, rid)?;
-    let reply = call.read_reply(&resources::offer(&offer), offer.etag())?;
+    let reply = call
+        .read_reply(&resources::offer(&offer, call.engine.scaled_throughput(&pass, &offer)), offer.etag())?;
     with_rates(reply, call, &pass, &offer).await
 }
 

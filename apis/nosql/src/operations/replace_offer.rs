@@ -19,7 +19,8 @@ pub(super) async fn perform(call: &Call<'_>, rid: &str) -> Result<Reply, Refusal
     check_identity(&offer, &body)?;
     let wanted = wanted(call, &body)?;
     let offer = call.engine.replace_offer(admin, &offer, wanted, &condition).await?;
-    let reply = resource_reply(StatusCode::OK, CATALOG_WRITE, &resources::offer(&offer), offer.etag());
+    let resource = resources::offer(&offer, call.engine.scaled_throughput(&pass, &offer));
+    let reply = resource_reply(StatusCode::OK, CATALOG_WRITE, &resource, offer.etag());
     with_rates(reply, call, &pass, &offer).await
 }
 

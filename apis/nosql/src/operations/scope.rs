@@ -36,7 +36,9 @@ pub(super) fn range_id(
         Some((rid, id)) => (Some(rid), id),
         None => (None, text),
     };
-    let ordinal = id.parse().map_err(|_| bad("the id must be a whole number"))?;
+    // The parser of the language accepts a sign too.
+    let ordinal = id.parse().ok().filter(|_| id.bytes().all(|byte| byte.is_ascii_digit()));
+    let ordinal = ordinal.ok_or_else(|| bad("the id must be a whole number"))?;
     match rid {
         Some(rid) if *rid.as_bytes() != ContainerLinks::of(container).rid => {
             let (intended, actual) = (rid.to_owned(), container.rid().to_string());
@@ -55,11 +57,12 @@ fn hashes(headers: &RequestHeaders) -> Result<Option<EffectiveRange>, WireFault>
         };
         EffectiveKey::from_hex(text).map(Some).ok_or_else(|| headers::bad(name, text, "it is not hex"))
     };
-    Ok(match (bound(start)?, bound(end)?) {
-        (None, None) => None,
-        (min, max) => Some(EffectiveRange {
-            min: min.unwrap_or(EffectiveKey::MIN),
-            max: max.unwrap_or_else(EffectiveKey::max),
-        }),
-    })
+    let (min, max) = match (bound(start)?, bound(end)?) {
+        (None, None) => return Ok(None),
+        (min, max) => (min.unwrap_or(EffectiveKey::MIN), max.unwrap_or_else(EffectiveKey::max)),
+    };
+    if min > max {
+        return Err(headers::bad(end, &max.to_string(), "it is below the start of the interval"));
+    }
+    Ok(Some(EffectiveRange { min, max }))
 }

@@ -9,9 +9,9 @@ use crate::wire::reply::Reply;
 use crate::wire::{headers, names};
 use bytes::Bytes;
 use engine::script::{Finished, Role, ScriptTurn};
-use engine::{Container, DocumentReceipt, Script, StepReceipt, Transaction, WritePass};
-use model::{Charge, Fault, MissingFault, PartitionKey};
-use plan::{Condition, DocumentOperation, Item, Mutation, Outcome, Target};
+use engine::{Container, DocumentReceipt, Script, Transaction, WritePass};
+use model::{Charge, PartitionKey};
+use plan::{DocumentOperation, Item, Mutation, Outcome, Target};
 
 /// Performs a write and its triggers.
 pub(super) async fn perform(
@@ -155,14 +155,9 @@ async fn refresh(transaction: &mut Transaction, outcome: &mut Outcome) -> Result
     let (Outcome::Created(stored) | Outcome::Replaced(stored)) = outcome else { return Ok(()) };
     let id = stored.document.root().member("id").and_then(|id| id.as_str()).map(str::to_owned);
     for target in [Some(Target::Number(stored.number)), id.map(Target::Id)].into_iter().flatten() {
-        let read = DocumentOperation::Read { target, condition: Condition::None };
-        match transaction.execute(read).await {
-            Ok(StepReceipt { outcome: Outcome::Read(current), .. }) => {
-                *stored = current;
-                return Ok(());
-            }
-            Ok(_) | Err(Fault::Missing(MissingFault::Resource)) => {}
-            Err(fault) => return Err(fault.into()),
+        if let Some(current) = transaction.reread(target).await? {
+            *stored = current;
+            return Ok(());
         }
     }
     Ok(())

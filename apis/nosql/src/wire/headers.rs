@@ -116,16 +116,16 @@ pub(crate) fn page_items(headers: &RequestHeaders) -> Result<usize, WireFault> {
     }
 }
 
-/// Refuses a level above the account's, `offered`; a weaker one is always satisfied.
-pub(crate) fn check_consistency(
+/// The level of a request: the account's, `offered`, or a weaker one. A stronger one is refused.
+pub(crate) fn consistency(
     headers: &RequestHeaders,
     offered: ConsistencyLevel,
-) -> Result<(), WireFault> {
+) -> Result<ConsistencyLevel, WireFault> {
     let Some(text) = text(headers, &names::CONSISTENCY_LEVEL)? else {
-        return Ok(());
+        return Ok(offered);
     };
     match text.parse::<ConsistencyLevel>() {
-        Ok(asked) if asked <= offered => Ok(()),
+        Ok(asked) if asked <= offered => Ok(asked),
         Ok(_) => Err(WireFault::ConsistencyTooStrong { asked: text.to_owned(), offered: offered.name() }),
         Err(_) => Err(bad(&names::CONSISTENCY_LEVEL, text, "it is no consistency level")),
     }
@@ -285,9 +285,8 @@ mod tests {
 
     #[test]
     fn levels_up_to_the_account_s_are_accepted() {
-        let at = |text: &str, offered| {
-            check_consistency(&with(&names::CONSISTENCY_LEVEL, text.as_bytes()), offered)
-        };
+        let at =
+            |text: &str, offered| consistency(&with(&names::CONSISTENCY_LEVEL, text.as_bytes()), offered);
         let level = |text: &str| at(text, ConsistencyLevel::Session);
         assert!(
             at("Strong", ConsistencyLevel::Strong).is_ok()

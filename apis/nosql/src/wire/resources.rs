@@ -3,7 +3,6 @@
 use super::links::{self, ContainerLinks};
 use super::{definition, json};
 use engine::{Container, Database, Offer, PartitionRange};
-use model::limits::THROUGHPUT_MIN;
 use model::{Etag, Rid, Throughput};
 use plan::StoredDocument;
 use serde_json::{Map, Value as Json, json};
@@ -60,7 +59,7 @@ pub(crate) fn range(container: &Container, range: &PartitionRange) -> Json {
 }
 
 /// The throughput of a database or container.
-pub(crate) fn offer(offer: &Offer) -> Json {
+pub(crate) fn offer(offer: &Offer, scaled: u64) -> Json {
     let rid = offer.rid().to_string();
     json!({
         "id": rid,
@@ -72,14 +71,15 @@ pub(crate) fn offer(offer: &Offer) -> Json {
         "offerType": "Invalid",
         "resource": links::offer_owner(offer.owner().rid),
         "offerResourceId": offer.owner().rid.to_string(),
-        "content": offer_content(offer),
+        "content": offer_content(offer, scaled),
     })
 }
 
-/// `offerThroughput` is present for autoscale too: clients read it after every change.
-fn offer_content(offer: &Offer) -> Json {
+/// `offerThroughput` is present for autoscale too, since clients read it after every change: the rate to which it is
+/// scaled.
+fn offer_content(offer: &Offer, scaled: u64) -> Json {
     let mut content = json!({
-        "offerThroughput": offer.throughput().max(),
+        "offerThroughput": scaled,
         "offerIsRUPerMinuteThroughputEnabled": false,
         "offerMinimumThroughputParameters": {
             "maxThroughputEverProvisioned": offer.highest(),
@@ -90,7 +90,6 @@ fn offer_content(offer: &Offer) -> Json {
     match offer.throughput() {
         Throughput::Manual(_) => {}
         Throughput::Autoscale { max, increment_percent } => {
-            content["offerThroughput"] = (max / 10).max(THROUGHPUT_MIN).into();
             content["offerAutopilotSettings"] = json!({
                 "tier": 0,
                 "maximumTierThroughput": 0,

@@ -3,6 +3,7 @@
 use crate::client::{Answer, Call, Client, DOCS, container};
 use http::StatusCode;
 use serde_json::{Value as Json, json};
+use std::time::Duration;
 
 const ALL_VERSIONS: &str = "Full-Fidelity Feed";
 
@@ -237,4 +238,61 @@ async fn last_versions_come_with_metadata_too() {
     );
     assert!(row.get("previous").is_none() && row["metadata"].get("operationType").is_none());
     assert_eq!(client.send(call("2021-09-16")).await.code(), (400, 0));
+}
+
+/// The retention ends by time: what is older is deleted from the history, and a reader that comes back too late learns
+/// it instead of missing changes.
+#[tokio::test(start_paused = true)]
+async fn a_position_older_than_the_retention_is_refused() {
+    let client = Client::with_container().await;
+    retain(&client, 10).await;
+    let start = etag(&client.send(versions("*")).await);
+    client.put_item("1", "a").await;
+    let reader = etag(&client.send(versions(&start)).await);
+    let mut refused = client.send(versions(&start)).await;
+    assert_eq!(refused.status, StatusCode::OK);
+    client.advance(9 * 60);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(client.send(versions(&start)).await.json()["_count"], 1, "within the retention");
+    for minute in 0..60 {
+        client.advance(60);
+        client.put_item(&format!("later {minute}"), "a").await;
+        // Housekeeping deletes what is older than the retention.
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        refused = client.send(versions(&start)).await;
+        if refused.status != StatusCode::OK {
+            break;
+        }
+    }
+    assert_eq!(refused.code(), (400, 0), "{refused:?}");
+    assert!(refused.message().contains("not retained any more"), "{refused:?}");
+    // So is one that has read the first change but not the next, if that is gone too; the present is readable.
+    let (pages, _) = drained(&client, latest(), |at| latest().header("if-none-match", at)).await;
+    assert!(pages.iter().flat_map(ids).any(|id| id == "1"));
+    let now = client.send(versions("*")).await;
+    assert_eq!(now.status, StatusCode::NOT_MODIFIED);
+    client.put_item("last", "a").await;
+    assert_eq!(client.send(versions(&etag(&now))).await.json()["_count"], 1);
+    let old = client.send(versions(&reader)).await;
+    assert!(old.code() == (400, 0) || old.json()["Documents"][0]["current"]["id"] == "later 0", "{old:?}");
+}
+
+/// Only ids of ranges can be gone. A position is text of the reader.
+#[tokio::test]
+async fn positions_and_ranges_of_another_container_are_refused() {
+    let client = wide().await;
+    client.create("/dbs/d/colls", container("small")).await;
+    let small = "/dbs/d/colls/small/docs";
+    client.create(small, json!({ "id": "1", "pk": "a" })).await;
+    let (_, position) = drained(&client, latest(), |at| latest().header("if-none-match", at)).await;
+    assert!(position.contains(':'), "a position in several partitions: {position}");
+    let of_small = || Call::get(small).header("a-im", "Incremental feed");
+    let refused = client.send(of_small().header("if-none-match", &position)).await;
+    assert_eq!(refused.code(), (400, 0), "{refused:?}");
+    assert!(refused.message().contains("another container"), "{refused:?}");
+    let range = |id: &str| of_small().header("x-ms-documentdb-partitionkeyrangeid", id);
+    assert_eq!(client.send(range("3")).await.code(), (410, 1002));
+    let rid = client.send(Call::get("/dbs/d/colls/c")).await.json()["_rid"].as_str().unwrap().to_owned();
+    assert_eq!(client.send(range(&format!("{rid},0"))).await.code(), (410, 1000));
+    assert_eq!(ids(&client.send(of_small()).await), ["1"]);
 }

@@ -72,12 +72,20 @@ impl Client {
         options: NosqlOptions,
         scripts: Option<ScriptOptions>,
     ) -> Client {
+        Client::opened(store, options, EngineOptions { scripts, ..EngineOptions::default() }).await
+    }
+
+    /// An empty account of an engine with these options.
+    pub(crate) async fn with_engine(options: NosqlOptions, engine_options: EngineOptions) -> Client {
+        Client::opened(Store::memory(&SPACES, CommitMode::Thread), options, engine_options).await
+    }
+
+    async fn opened(store: Store, options: NosqlOptions, engine_options: EngineOptions) -> Client {
         let engine_options = EngineOptions {
             keys: vec![AccountKey::new(KEY)],
             computed_reader: nosql::read_computed_property,
             document_link: nosql::document_link,
-            scripts,
-            ..EngineOptions::default()
+            ..engine_options
         };
         let ambient = Arc::new(Still::default());
         let engine = Engine::open(store, engine_options, Arc::<Still>::clone(&ambient)).await.unwrap();

@@ -1,8 +1,16 @@
 //! Offers: found, listed, changed within their limits.
 
-use crate::client::{Answer, Call, Client, container};
+use crate::client::{Answer, Call, Client, DOCS, container};
+use engine::{EngineOptions, ThroughputMode};
 use http::StatusCode;
+use nosql::NosqlOptions;
 use serde_json::{Value as Json, json};
+use std::time::Duration;
+
+const PENDING: &str = "x-ms-offer-replace-pending";
+const MINIMUM: &str = "x-ms-cosmos-min-throughput";
+/// Requests after which the splits for a higher rate should be done.
+const REQUESTS_MAX: usize = 5_000;
 
 #[tokio::test]
 async fn offers_are_found_by_rid_and_listed() {
@@ -46,7 +54,23 @@ async fn changed(client: &Client, offer: &Json, rate: u64) -> Answer {
     client.send(put(&body)).await
 }
 
-#[tokio::test]
+async fn read(client: &Client, offer: &Json) -> Answer {
+    client.send(Call::get(&format!("/offers/{}", offer["_rid"].as_str().unwrap()))).await
+}
+
+/// Reads an offer until its change is complete.
+async fn completed(client: &Client, offer: &Json) -> Answer {
+    for _ in 0..REQUESTS_MAX {
+        let answer = read(client, offer).await;
+        if answer.header(PENDING) == Some("false") {
+            return answer;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    panic!("the change is never complete");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_rate_is_changed_and_its_history_kept() {
     let (client, offer) = with_offer().await;
     let answer = changed(&client, &offer, 50_000).await;
@@ -64,11 +88,11 @@ async fn a_rate_is_changed_and_its_history_kept() {
         assert_eq!(refused.code(), (400, 0), "{rate}");
         assert!(refused.message().contains("content.offerThroughput"), "{refused:?}");
     }
+    completed(&client, &offer).await;
     let lowered = changed(&client, &raised, 500).await.json();
     assert_eq!(lowered["content"]["offerThroughput"], 500);
     assert_eq!(parameters(&lowered)["maxThroughputEverProvisioned"], 50_000);
-    let read = client.send(Call::get(&format!("/offers/{}", offer["_rid"].as_str().unwrap()))).await;
-    assert_eq!(read.json(), lowered);
+    assert_eq!(read(&client, &offer).await.json(), lowered);
 
     let stale = put(&lowered).header("if-match", offer["_etag"].as_str().unwrap());
     assert_eq!(client.send(stale).await.code(), (412, 0));
@@ -128,4 +152,85 @@ async fn an_offer_is_replaced_by_itself_only() {
         assert!(answer.message().contains(name), "{answer:?}");
     }
     assert_eq!(client.send(Call::put("/offers/AgAA").json(&offer)).await.code(), (404, 0));
+}
+
+/// Another change would have to undo or outrun the splits of the first.
+#[tokio::test(start_paused = true)]
+async fn a_change_waits_for_the_one_before() {
+    let (client, offer) = with_offer().await;
+    let raised = changed(&client, &offer, 50_000).await;
+    assert_eq!(raised.header(PENDING), Some("true"));
+    for rate in [60_000, 50_000, 500] {
+        let refused = changed(&client, &offer, rate).await;
+        assert_eq!(refused.code(), (423, 0), "{refused:?}");
+        assert_eq!(refused.json()["code"], "Locked");
+        assert!(refused.message().contains("another scale operation in progress"), "{refused:?}");
+    }
+    let migration = put(&offer).header("x-ms-cosmos-migrate-offer-to-autopilot", "true");
+    assert_eq!(client.send(migration.clone()).await.code(), (423, 0));
+    // What is wrong in any case is said first, and so is a version that is not the present one.
+    assert_eq!(changed(&client, &offer, 450).await.code(), (400, 0));
+    let stale = put(&raised.json()).header("if-match", offer["_etag"].as_str().unwrap());
+    assert_eq!(client.send(stale).await.code(), (412, 0));
+    let settled = completed(&client, &offer).await;
+    assert_eq!(settled.json(), raised.json());
+    assert_eq!(client.send(migration).await.status, StatusCode::OK);
+}
+
+/// One request unit per second for each gigabyte in the service; here for each hundred bytes.
+#[tokio::test]
+async fn the_minimum_follows_what_is_stored() {
+    let engine = EngineOptions { stored_bytes_per_unit: 100, ..EngineOptions::default() };
+    let client = Client::with_engine(NosqlOptions::default(), engine).await;
+    client.create("/dbs", json!({ "id": "d" })).await;
+    client.create("/dbs/d/colls", container("c")).await;
+    let offer = client.send(Call::get("/offers")).await.json()["Offers"][0].clone();
+    assert_eq!(read(&client, &offer).await.header(MINIMUM), Some("400"));
+    client.create(DOCS, json!({ "id": "1", "pk": "a", "text": "x".repeat(60_100) })).await;
+    assert_eq!(read(&client, &offer).await.header(MINIMUM), Some("700"));
+    assert_eq!(changed(&client, &offer, 600).await.code(), (400, 0));
+    let raised = changed(&client, &offer, 700).await;
+    assert_eq!((raised.status, raised.header(MINIMUM)), (StatusCode::OK, Some("700")));
+    // At a tenth of the maximum autoscale must have as much.
+    let migrated = client.send(put(&offer).header("x-ms-cosmos-migrate-offer-to-autopilot", "true")).await;
+    assert_eq!(migrated.json()["content"]["offerAutopilotSettings"]["maxThroughput"], 7000);
+    assert_eq!(migrated.header(MINIMUM), Some("7000"));
+    assert_eq!(client.send(Call::delete(&format!("{DOCS}/1")).key(&json!(["a"]))).await.code(), (204, 0));
+    assert_eq!(read(&client, &offer).await.header(MINIMUM), Some("1000"));
+    let back = put(&offer).header("x-ms-cosmos-migrate-offer-to-manual-throughput", "true");
+    assert_eq!(client.send(back).await.header(MINIMUM), Some("400"));
+    assert_eq!(changed(&client, &offer, 400).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn autoscale_refuses_what_exceeds_its_maximum() {
+    let engine = EngineOptions { throughput: ThroughputMode::Enforce, ..EngineOptions::default() };
+    let client = Client::with_engine(NosqlOptions::default(), engine).await;
+    client.create("/dbs", json!({ "id": "d" })).await;
+    let settings = json!({ "maxThroughput": 1000 }).to_string();
+    let made = Call::post("/dbs/d/colls").header("x-ms-cosmos-offer-autopilot-settings", settings);
+    assert_eq!(client.send(made.json(&container("c"))).await.status, StatusCode::CREATED);
+    let offer = client.send(Call::get("/offers")).await.json()["Offers"][0].clone();
+    assert_eq!(offer["content"]["offerThroughput"], 100, "a tenth of the maximum: nothing is used");
+    let create =
+        |id: usize| Call::post(DOCS).key(&json!(["a"])).json(&json!({ "id": id.to_string(), "pk": "a" }));
+    let mut created = 0;
+    let refused = loop {
+        let answer = client.send(create(created)).await;
+        if answer.status != StatusCode::CREATED {
+            break answer;
+        }
+        created += 1;
+        assert!(created < 1000, "nothing is refused");
+    };
+    // 5.14 RU each.
+    assert_eq!((created, refused.code()), (195, (429, 3200)));
+    assert_eq!(refused.header("x-ms-request-charge"), Some("0.00"));
+    let delay_ms: u64 = refused.header("x-ms-retry-after-ms").unwrap().parse().unwrap();
+    assert!((1..1000).contains(&delay_ms), "{delay_ms}");
+    client.advance(1);
+    assert_eq!(read(&client, &offer).await.json()["content"]["offerThroughput"], 1000);
+    assert_eq!(client.send(create(created)).await.status, StatusCode::CREATED);
+    client.advance(60);
+    assert_eq!(read(&client, &offer).await.json()["content"]["offerThroughput"], 100);
 }

@@ -1,8 +1,11 @@
 //! Values of partition keys: long strings, values that are no keys, prefixes.
 
-use crate::client::{Answer, Call, Client, DOCS};
+use crate::client::{Answer, Call, Client, DOCS, container};
+use engine::EngineOptions;
 use http::StatusCode;
+use nosql::NosqlOptions;
 use serde_json::{Value as Json, json};
+use std::time::Duration;
 
 /// An account with a container whose key definition has no version, which is the first one.
 async fn first_version(unique: bool) -> Client {
@@ -118,4 +121,47 @@ async fn a_key_with_another_number_of_components_names_no_item() {
         );
         assert!(answer.message().contains("wrong-pk-value"));
     }
+}
+
+/// 20 GB in the service; here a few kilobytes.
+#[tokio::test(start_paused = true)]
+async fn a_full_logical_partition_takes_no_more_but_serves() {
+    let engine = EngineOptions { logical_partition_bytes_max: 10_000, ..EngineOptions::default() };
+    let client = Client::with_engine(NosqlOptions::default(), engine).await;
+    client.create("/dbs", json!({ "id": "d" })).await;
+    client.create("/dbs/d/colls", container("c")).await;
+    let item = |id: usize, bytes: usize| json!({ "id": id.to_string(), "pk": "a", "t": "x".repeat(bytes) });
+    let mut count = 0;
+    let refused = loop {
+        let answer = client.send(Call::post(DOCS).json(&item(count, 1000))).await;
+        if answer.status != StatusCode::CREATED {
+            break answer;
+        }
+        count += 1;
+        assert!(count < 1000, "nothing is refused");
+        // Housekeeping finds large logical partitions.
+        tokio::time::sleep(Duration::from_secs(20)).await;
+    };
+    assert_eq!((count, refused.code()), (9, (403, 1014)));
+    assert!(
+        refused.message().starts_with("Partition key reached maximum size of 10000 bytes."),
+        "{refused:?}"
+    );
+    assert_eq!(refused.header("x-ms-request-charge"), Some("1.00"));
+    let path = format!("{DOCS}/0");
+    let key = json!(["a"]);
+    let larger = client.send(Call::put(&path).key(&key).json(&item(0, 3000))).await;
+    assert_eq!(larger.code(), (403, 1014));
+    let patch = json!({ "operations": [{ "op": "set", "path": "/more", "value": "x".repeat(3000) }] });
+    assert_eq!(client.send(Call::patch(&path).key(&key).json(&patch)).await.code(), (403, 1014));
+    // Reads, other keys, writes that make it smaller, and deletions work.
+    assert_eq!(client.send(Call::get(&path).key(&key)).await.code(), (200, 0));
+    let query = Call::post(DOCS).key(&key).header("x-ms-documentdb-isquery", "true");
+    let query = query.header("content-type", "application/query+json");
+    let found = client.send(query.json(&json!({ "query": "SELECT VALUE COUNT(1) FROM c" }))).await;
+    assert_eq!(found.json()["Documents"], json!([9]));
+    client.put_item("0", "b").await;
+    assert_eq!(client.send(Call::put(&path).key(&key).json(&item(0, 10))).await.code(), (200, 0));
+    assert_eq!(client.send(Call::delete(&path).key(&key)).await.code(), (204, 0));
+    assert_eq!(client.send(Call::post(DOCS).json(&item(100, 900))).await.code(), (201, 0));
 }

@@ -71,7 +71,9 @@ fn core(fault: &Fault, subject: Subject, style: AccountStyle) -> Code {
                     Subject::Entity => Code::EntityAlreadyExists,
                 }
             }
-            ConflictFault::ConcurrentChange | ConflictFault::Locked { .. } => Code::ServerBusy,
+            ConflictFault::ConcurrentChange
+            | ConflictFault::Locked { .. }
+            | ConflictFault::ThroughputPending => Code::ServerBusy,
         },
         Fault::Precondition(_) => Code::UpdateConditionNotSatisfied,
         Fault::Query(_) => Code::OperationTimedOut,

@@ -87,9 +87,10 @@ fn conflict(fault: &ConflictFault) -> String {
             let waited_ms = waited.as_millis();
             format!("others have locked the PartitionKey for {waited_ms} ms: no changes were made")
         }
-        ConflictFault::Id | ConflictFault::Permission { .. } | ConflictFault::UniqueKey { .. } => {
-            fault.to_string()
-        }
+        ConflictFault::Id
+        | ConflictFault::Permission { .. }
+        | ConflictFault::UniqueKey { .. }
+        | ConflictFault::ThroughputPending => fault.to_string(),
     }
 }
 

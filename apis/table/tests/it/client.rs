@@ -9,7 +9,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use kv::{CommitMode, Store};
-use model::Ambient;
+use model::{Ambient, ReadQuorum};
 use partition::keyspace::SPACES;
 use serde_json::Value as Json;
 use sha2::Sha256;
@@ -232,6 +232,7 @@ impl Client {
                 account("storage", AccountStyle::Storage, AccountKeys::Own(AccountKey::new(STORAGE_KEY))),
             ],
             public_endpoint: None,
+            read_quorum: ReadQuorum::One,
             body_timeout: Duration::from_secs(5),
             takes_key_tokens: true,
         };

@@ -21,13 +21,13 @@ pub use delegation::{CatalogRights, Delegation, KeyBound, KeyInterval};
 pub use grant::Grant;
 pub(crate) use grant::{GrantScope, ItemReference};
 pub use keys::{AccountKey, KeyFingerprint, KeyName, KeyUse};
-pub(crate) use pass::TransactionRights;
 pub(crate) use pass::check_parent;
 pub use pass::{
     Account, AdminPass, BatchPass, CatalogPass, ChangeFeedPass, DocumentPass, DocumentsPass, ExecutePass,
     FeedPass, Guarded, LogicalPartitionPass, Permissions, QueryPass, Scripts, TransactionPass, Users,
     WritePass,
 };
+pub(crate) use pass::{RequestClass, TransactionRights};
 pub use roles::{Assignee, RoleAssignment, RoleDefinition, RoleTable};
 
 use crate::catalog::{Container, NamedScript, Permission};
@@ -37,7 +37,7 @@ use crate::feed::Scope;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use foldhash::fast::FixedState;
 use keys::KeyRing;
-use model::{AccessFault, BearerFault, Fault, PartitionKey, Priority, ResourceNumber, TokenLife};
+use model::{AccessFault, BearerFault, Fault, PartitionKey, Priority, ReadQuorum, ResourceNumber, TokenLife};
 use plan::DocumentOperation;
 use roles::RoleRights;
 use std::hash::BuildHasher as _;
@@ -49,7 +49,7 @@ use token::TokenKey;
 pub struct Principal {
     rights: Rights,
     /// Of its present request.
-    priority: Priority,
+    class: RequestClass,
 }
 
 /// What a credential allows. One variant per kind of credential.
@@ -91,16 +91,21 @@ pub(crate) enum Caller {
 
 impl Principal {
     fn new(rights: Rights) -> Principal {
-        Principal { rights, priority: Priority::default() }
+        Principal { rights, class: RequestClass::default() }
     }
 
-    pub(crate) fn priority(&self) -> Priority {
-        self.priority
+    pub(crate) fn class(&self) -> RequestClass {
+        self.class
     }
 
     /// This caller with a request of another priority.
     pub fn with_priority(self, priority: Priority) -> Principal {
-        Principal { priority, ..self }
+        Principal { class: RequestClass { priority, ..self.class }, ..self }
+    }
+
+    /// This caller with a request whose reads ask this number of replicas.
+    pub fn with_read_quorum(self, read_quorum: ReadQuorum) -> Principal {
+        Principal { class: RequestClass { read_quorum, ..self.class }, ..self }
     }
 
     /// The caller that work for this principal is attributed to.
@@ -124,7 +129,7 @@ impl Principal {
                 return Err(AccessFault::NotPermitted { needed: "delegating rights" });
             }
         };
-        Ok(Principal { rights: Rights::Delegated(Arc::new(delegation), key), priority: self.priority })
+        Ok(Principal { rights: Rights::Delegated(Arc::new(delegation), key), class: self.class })
     }
 
     fn with_roles(rights: RoleRights) -> Principal {
@@ -325,7 +330,7 @@ impl Access {
         address: DocumentAddress,
     ) -> Result<DocumentPass<'a>, AccessFault> {
         self.authorise(principal, Action::ReadDocument, Resource::Container(container, address.reach()))?;
-        Ok(DocumentPass { container, address, priority: principal.priority })
+        Ok(DocumentPass { container, address, class: principal.class })
     }
 
     /// Permission to read one document of `container`, whose row is `row`.
@@ -338,7 +343,7 @@ impl Access {
     ) -> Result<DocumentPass<'a>, AccessFault> {
         let resource = Resource::Container(container, Reach::Row { key: &address.key, row });
         self.authorise(principal, Action::ReadDocument, resource)?;
-        Ok(DocumentPass { container, address, priority: principal.priority })
+        Ok(DocumentPass { container, address, class: principal.class })
     }
 
     /// Permission to perform an operation on the document whose row is `row`.
@@ -370,7 +375,7 @@ impl Access {
             self.authorise(principal, Action::of_step(operation), resource)?;
         }
         let operations = operations.into_iter().map(|(operation, _)| operation).collect();
-        Ok(BatchPass { container, key, operations, priority: principal.priority })
+        Ok(BatchPass { container, key, operations, priority: principal.class.priority })
     }
 
     /// Permission to read some documents of `container`, each of which the caller may read.
@@ -383,7 +388,7 @@ impl Access {
         for address in &addresses {
             self.authorise(principal, Action::ReadDocument, Resource::Container(container, address.reach()))?;
         }
-        Ok(DocumentsPass { container, addresses, priority: principal.priority })
+        Ok(DocumentsPass { container, addresses, class: principal.class })
     }
 
     /// Permission to list the documents of a scope.
@@ -394,7 +399,7 @@ impl Access {
         scope: Scope,
     ) -> Result<FeedPass<'a>, AccessFault> {
         self.authorise(principal, Action::ListDocuments, Resource::Container(container, scope.reach()))?;
-        Ok(FeedPass { container, scope, priority: principal.priority })
+        Ok(FeedPass { container, scope, class: principal.class })
     }
 
     /// Permission to read the changes of the documents of a scope.
@@ -472,7 +477,7 @@ impl Access {
         for operation in &operations {
             self.authorise(principal, Action::of_step(operation), resource)?;
         }
-        Ok(BatchPass { container, key, operations, priority: principal.priority })
+        Ok(BatchPass { container, key, operations, priority: principal.class.priority })
     }
 
     /// Permission to begin a transaction on documents of `key`. Each of its operations is authorised by itself.
@@ -494,7 +499,7 @@ impl Access {
     ) -> Result<LogicalPartitionPass<'a>, AccessFault> {
         let resource = Resource::Container(container, Reach::LogicalPartition(&key));
         self.authorise(principal, Action::DeleteDocument, resource)?;
-        Ok(LogicalPartitionPass { container, key, priority: principal.priority })
+        Ok(LogicalPartitionPass { container, key, priority: principal.class.priority })
     }
 }
 

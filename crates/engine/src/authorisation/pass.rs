@@ -7,7 +7,7 @@ use super::{Action, Delegation, KeyInterval, Principal, Reach, Resource, Rights}
 use crate::catalog::{Container, Database, Entry, NamedScript, Permission};
 use crate::documents::{DocumentAddress, Keyed};
 use crate::feed::Scope;
-use model::{AccessFault, MissingFault, PartitionKey, Priority, Rid, ScriptKind};
+use model::{AccessFault, MissingFault, PartitionKey, Priority, ReadQuorum, Rid, ScriptKind};
 use plan::DocumentOperation;
 use plan::query::{Expression, Query};
 use std::sync::Arc;
@@ -214,13 +214,20 @@ impl<'a> ExecutePass<'a> {
     }
 }
 
+/// How a request is admitted and what its reads cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RequestClass {
+    pub(crate) priority: Priority,
+    pub(crate) read_quorum: ReadQuorum,
+}
+
 /// Permission to read one document.
 #[derive(Debug)]
 #[must_use = "a pass that is not used authorises nothing"]
 pub struct DocumentPass<'a> {
     pub(crate) container: &'a Container,
     pub(crate) address: DocumentAddress,
-    pub(crate) priority: Priority,
+    pub(crate) class: RequestClass,
 }
 
 /// Permission to read some documents.
@@ -229,7 +236,7 @@ pub struct DocumentPass<'a> {
 pub struct DocumentsPass<'a> {
     pub(crate) container: &'a Container,
     pub(crate) addresses: Vec<DocumentAddress>,
-    pub(crate) priority: Priority,
+    pub(crate) class: RequestClass,
 }
 
 /// Permission to list the documents of a scope.
@@ -238,7 +245,7 @@ pub struct DocumentsPass<'a> {
 pub struct FeedPass<'a> {
     pub(crate) container: &'a Container,
     pub(crate) scope: Scope,
-    pub(crate) priority: Priority,
+    pub(crate) class: RequestClass,
 }
 
 /// Permission to read the changes of the documents of a scope.

@@ -1,8 +1,8 @@
 //! Entries of the catalog: databases, containers with their partition map, offers.
 
 use super::partition_map::{CurrentMap, PartitionMap};
-use crate::budget::Budget;
 use crate::derived::Derived;
+use crate::ledger::SharedThroughput;
 use crate::slot::{Opening, PartitionSlot};
 use exec::ParsedProperty;
 use model::policy::ComputedProperty;
@@ -64,12 +64,12 @@ pub struct Database {
     number: DatabaseNumber,
     id: String,
     stamp: CatalogStamp,
-    budget: Arc<Budget>,
+    shared: Arc<SharedThroughput>,
 }
 
 impl Database {
     pub(crate) fn new(number: DatabaseNumber, id: String, stamp: CatalogStamp) -> Database {
-        Database { number, id, stamp, budget: Arc::default() }
+        Database { number, id, stamp, shared: Arc::default() }
     }
 
     /// Its number, never reused.
@@ -102,8 +102,8 @@ impl Database {
     }
 
     /// What the containers without throughput of their own share.
-    pub(crate) fn budget(&self) -> &Arc<Budget> {
-        &self.budget
+    pub(crate) fn shared(&self) -> &Arc<SharedThroughput> {
+        &self.shared
     }
 }
 

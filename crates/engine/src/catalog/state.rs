@@ -144,10 +144,7 @@ impl Catalog {
 
     /// Makes a state visible.
     fn show(&self, state: CatalogState) {
-        match self.throughput {
-            ThroughputMode::Measure => {}
-            ThroughputMode::Enforce => state.assign_rates(),
-        }
+        state.assign_rates(self.throughput);
         self.state.store(Arc::new(state));
     }
 
@@ -280,6 +277,10 @@ impl CatalogState {
 
     pub(crate) fn offers(&self) -> Vec<Arc<Offer>> {
         self.offers.values().cloned().collect()
+    }
+
+    pub(crate) fn offer(&self, number: OfferNumber) -> Option<Arc<Offer>> {
+        self.offers.get(&number).cloned()
     }
 
     pub(crate) fn offer_of(&self, owner: &Rid) -> Option<Arc<Offer>> {

@@ -1,5 +1,5 @@
 //! Housekeeping: sweeping expired documents, deleting dropped containers, trimming logs, closing idle partitions,
-//! splitting partitions.
+//! splitting partitions, raising autoscale.
 //!
 //! Each piece of work is a separate task that processes what the store says is left to do, so work that a crash
 //! interrupts continues at the next start. A piece that fails or panics is logged and tried again in a later round; the
@@ -17,7 +17,7 @@ mod trim;
 mod weigh;
 
 use crate::engine::Engine;
-use model::{ContainerNumber, Fault, MissingFault, PartitionOrdinal, StorageFault};
+use model::{ContainerNumber, Fault, MissingFault, OfferNumber, PartitionOrdinal, StorageFault, Throughput};
 use partition::BudgetStep;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,6 +30,8 @@ use tokio::task::{Id, JoinError, JoinHandle, JoinSet};
 const ROUND: Duration = Duration::from_secs(1);
 /// Rounds between two searches for idle partitions.
 const ROUNDS_PER_IDLE_CHECK: u64 = 10;
+/// Rounds between two checks whether autoscale allows what is stored.
+const ROUNDS_PER_RAISE: u64 = 60;
 /// Pieces of work of one kind that run concurrently. Long ones of one kind delay no other kind.
 const JOBS_PER_KIND_MAX: usize = 4;
 
@@ -79,6 +81,8 @@ enum HousekeepingJob {
     Separate(ContainerNumber, PartitionOrdinal),
     /// Count the largest logical partitions of a partition.
     Weigh(ContainerNumber, PartitionOrdinal),
+    /// Raise the maximum of autoscale if more is stored than it allows.
+    Raise(OfferNumber),
     /// Delete the rows of a split partition that its descendants do not need any more.
     DeleteSplit(ContainerNumber, PartitionOrdinal),
 }
@@ -95,6 +99,7 @@ impl HousekeepingJob {
             HousekeepingJob::Split(..) => "split a partition",
             HousekeepingJob::Separate(..) => "separate a partition",
             HousekeepingJob::Weigh(..) => "count large logical partitions",
+            HousekeepingJob::Raise(_) => "raise autoscale",
             HousekeepingJob::DeleteSplit(..) => "delete a split partition",
         }
     }
@@ -112,6 +117,7 @@ impl HousekeepingJob {
             HousekeepingJob::Split(number, ordinal) => engine.split_due(number, ordinal).await,
             HousekeepingJob::Separate(number, ordinal) => engine.separate(number, ordinal).await,
             HousekeepingJob::Weigh(number, ordinal) => engine.weigh(number, ordinal).await,
+            HousekeepingJob::Raise(number) => engine.raise_offer(number).await,
             HousekeepingJob::DeleteSplit(number, ordinal) => engine.delete_split(number, ordinal).await,
         };
         let is_dropped = |number| engine.catalog.state().container(number).is_none();
@@ -128,7 +134,10 @@ impl HousekeepingJob {
             | HousekeepingJob::Separate(number, _)
             | HousekeepingJob::Weigh(number, _)
             | HousekeepingJob::DeleteSplit(number, _) => Some(number),
-            HousekeepingJob::ResolveCatalog | HousekeepingJob::Drop(_) | HousekeepingJob::CloseIdle => None,
+            HousekeepingJob::ResolveCatalog
+            | HousekeepingJob::Drop(_)
+            | HousekeepingJob::CloseIdle
+            | HousekeepingJob::Raise(_) => None,
         }
     }
 }
@@ -199,6 +208,12 @@ impl Engine {
         due.extend(self.due_splits());
         due.extend(self.due_separations());
         due.extend(self.due_weighings());
+        if is_due(ROUNDS_PER_RAISE) {
+            let offers = state.offers();
+            let autoscale =
+                offers.iter().filter(|offer| matches!(offer.throughput(), Throughput::Autoscale { .. }));
+            due.extend(autoscale.map(|offer| HousekeepingJob::Raise(offer.number())));
+        }
         due.extend(state.dropped().iter().map(|dropped| HousekeepingJob::Drop(dropped.number)));
         let mut of_containers = Vec::new();
         for container in state.containers() {

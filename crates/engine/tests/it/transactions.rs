@@ -368,7 +368,7 @@ async fn the_charge_is_that_of_the_operations() {
     let harness = Harness::new().await;
     let container = harness.container(|_| {}, 400).await;
     let charged = || {
-        let loads = harness.engine.partition_loads(&harness.reader(&*container));
+        let loads = harness.engine.partition_loads(&harness.admin(&*container));
         loads.iter().map(|load| load.charged).sum::<Charge>()
     };
     let mut transaction = harness.engine.begin(&pass(&harness, &container), &options()).await.unwrap();

@@ -1,5 +1,6 @@
 //! Change feeds that cannot be read as requested.
 
+use crate::PartitionOrdinal;
 use thiserror::Error;
 
 /// A change feed cannot be read as requested.
@@ -17,6 +18,12 @@ pub enum ChangeFeedFault {
     /// The position is after the last change: it belongs to something else.
     #[error("the position is ahead of the change feed")]
     Ahead,
+    /// The position names a range that the container never had.
+    #[error("the position is for another container: there never was a range {range} here")]
+    OtherContainer {
+        /// The range.
+        range: PartitionOrdinal,
+    },
     /// The time to start at has not come.
     #[error("the time to start at is {seconds} seconds ahead")]
     Future {

@@ -131,6 +131,9 @@ pub enum ConflictFault {
     /// is run again.
     #[error("the documents of the partition key were changed during the transaction: no changes were made")]
     ConcurrentChange,
+    /// The partitions are still split for an earlier change of the throughput.
+    #[error("an earlier change of the throughput is not complete: its partitions are still split")]
+    ThroughputPending,
     /// Another transaction has locked the logical partition.
     #[error("another transaction has locked the partition key for {} ms: no changes were made", waited.as_millis())]
     Locked {

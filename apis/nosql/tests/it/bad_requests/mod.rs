@@ -9,7 +9,8 @@ use http::{Method, StatusCode};
 use serde_json::{Value as Json, json};
 use values::{
     AUTOSCALES, BATCHES, CONTAINERS, CONTINUATIONS, COUNTS, DATABASES, ENCRYPTION_KEYS, FLAGS, ITEMS, KEYS,
-    LIVES, OFFERS, PATCHES, PERMISSIONS, QUERIES, RANGES, RATES, RIDS, SCRIPTS, SESSIONS, TRIGGERS, VERSIONS,
+    LIVES, OFFERS, PATCHES, PERMISSIONS, POSITIONS, QUERIES, RANGES, RATES, RIDS, SCRIPTS, SESSIONS, TIMES,
+    TRIGGERS, VERSIONS,
 };
 
 const COLLECTION: &str = "/dbs/d/colls/c";
@@ -52,12 +53,18 @@ enum Field {
     Quota,
     /// The headers of a query.
     QueryFlags,
+    /// The headers of a change feed.
+    Changes,
+    /// A kind of feed, optional.
+    Kind,
+    /// An interval of effective keys.
+    Interval,
 }
 
 use Field::{
-    BatchBody, ContainerBody, DatabaseBody, EncryptionKeyBody, IntendedContainer, ItemBody, Key, Life,
-    Migration, OfferBody, OptionalKey, Page, PatchBody, PermissionBody, QueryBody, QueryFlags, Quota, Range,
-    ScriptBody, Session, Throughput, TriggerBody, Upsert, Version,
+    BatchBody, Changes, ContainerBody, DatabaseBody, EncryptionKeyBody, IntendedContainer, Interval,
+    ItemBody, Key, Kind, Life, Migration, OfferBody, OptionalKey, Page, PatchBody, PermissionBody, QueryBody,
+    QueryFlags, Quota, Range, ScriptBody, Session, Throughput, TriggerBody, Upsert, Version,
 };
 
 fn item_body() -> Json {
@@ -210,7 +217,11 @@ fn good_large_requests() -> Vec<Good> {
         good(Call::get(COLLECTION), &[Quota]),
         good(Call::put(COLLECTION).json(&full_container("c")), &[ContainerBody, Version]),
         good(Call::delete(COLLECTION), &[Version]),
-        good(Call::get("/dbs/d/colls/c/pkranges"), &[IntendedContainer]),
+        good(Call::get("/dbs/d/colls/c/pkranges"), &[IntendedContainer, Kind]),
+        good(
+            Call::get(DOCS).header("a-im", "Incremental feed"),
+            &[Changes, Kind, Session, OptionalKey, Range, Interval, IntendedContainer],
+        ),
         good(Call::get("/offers"), &[Page]),
         good(Call::get("/offers/AQAA"), &[]),
         good(Call::get(DOCS), &[Page, Session, OptionalKey, Range, IntendedContainer]),
@@ -344,6 +355,29 @@ fn spoiled(good: &Good) -> Vec<(String, Call)> {
                 with_headers(&good.call, "x-ms-end-epk", &[b"x", b"0", b"\xFF"]),
             ]
             .concat(),
+            Changes => [
+                with_headers(&good.call, "if-none-match", POSITIONS),
+                with_headers(&good.call, "if-modified-since", TIMES),
+                with_headers(&good.call, "if-modified-since", &[date_at(NOW + 3600).as_bytes()]),
+                with_headers(&good.call, "x-ms-max-item-count", COUNTS),
+                with_headers(
+                    &good.call,
+                    "x-ms-cosmos-changefeed-wire-format-version",
+                    &[b"x", b"2021-09-16", b"\xFF"],
+                ),
+                // Without a retention there is no history.
+                with_headers(&good.call, "a-im", &[b"Full-Fidelity Feed"]),
+            ]
+            .concat(),
+            Kind => with_headers(&good.call, "a-im", &[b"x", b"Incremental", b"feed", b"\xFF"]),
+            Interval => {
+                let inverted = good.call.clone().header("x-ms-start-epk", "30").header("x-ms-end-epk", "10");
+                let of_range = inverted.clone().header("x-ms-documentdb-partitionkeyrangeid", "0");
+                let bounds = ["x-ms-start-epk", "x-ms-end-epk"];
+                let bounds = bounds.map(|name| with_headers(&good.call, name, &[b"x", b"0", b"1G", b"\xFF"]));
+                let inverted = [inverted, of_range].map(|call| ("an inverted interval".to_owned(), call));
+                [bounds.concat(), inverted.to_vec()].concat()
+            }
             Life => with_headers(&good.call, "x-ms-documentdb-expiry-seconds", LIVES),
             Upsert => with_headers(&good.call, "x-ms-documentdb-is-upsert", FLAGS),
             Quota => with_headers(&good.call, "x-ms-documentdb-populatequotainfo", FLAGS),

@@ -14,7 +14,32 @@ pub(super) const CONTINUATIONS: &[&[u8]] = &[
     b"AQ",
     b"\xC3\x28",
 ];
-pub(super) const RANGES: &[&[u8]] = &[b"x", b"-1", b"0,1", b"99999999999", b"\xFF", b"0.0"];
+pub(super) const RANGES: &[&[u8]] = &[b"x", b"-1", b"+0", b"0,1", b"99999999999", b"\xFF", b"0.0"];
+/// Positions in a change feed: no text, no position, ahead of the feed, of ranges that never were.
+pub(super) const POSITIONS: &[&[u8]] = &[
+    b"x",
+    b"\"",
+    b"\"1;\"",
+    b"-1",
+    b"W/\"1\"",
+    b"1.5",
+    b"\"9223372036854775807\"",
+    b"18446744073709551616",
+    b"\"0;9:1\"",
+    b"\"0;0:9223372036854775807\"",
+    b"\"0;;9\"",
+    b"\xFF",
+];
+pub(super) const TIMES: &[&[u8]] = &[
+    b"x",
+    b"0",
+    b"tomorrow",
+    b"2023-01-01T00:00:00Z",
+    b"Sun, 32 Jan 2023 00:00:00 GMT",
+    b"Sun, 01 Jan 2023 25:00:00 GMT",
+    b"Sun, 01 Jan 2023 00:00:00 CET",
+    b"\xFF",
+];
 pub(super) const VERSIONS: &[&[u8]] =
     &[b"\"x\"", b"W/\"1\"", b"00000001-0000-0000-0000-000000000000", b"\xFF"];
 pub(super) const RATES: &[&[u8]] =
@@ -279,7 +304,20 @@ pub(super) const OFFERS: &[(&str, &[&str])] = &[
     ("/content/offerThroughput", &["null", "\"500\"", "0", "-400", "399", "450", "500.5", "1000100", "[]"]),
     (
         "/content/offerAutopilotSettings",
-        &["1", "{}", "{\"maxThroughput\":4000}", "{\"maxThroughput\":\"4000\"}", "{\"maxThroughput\":1500}"],
+        &[
+            "1",
+            "{}",
+            "[]",
+            "\"4000\"",
+            // Both, of which the first is right by itself: the offer is manual.
+            "{\"maxThroughput\":4000}",
+            "{\"maxThroughput\":\"4000\"}",
+            "{\"maxThroughput\":1500}",
+            "{\"maxThroughput\":-1000}",
+            "{\"maxThroughput\":1001000}",
+            "{\"maxThroughput\":4000,\"autoUpgradePolicy\":{\"throughputPolicy\":{\"incrementPercent\":101}}}",
+            "{\"maxThroughput\":4000,\"autoUpgradePolicy\":{\"throughputPolicy\":{\"incrementPercent\":\"1\"}}}",
+        ],
     ),
 ];
 

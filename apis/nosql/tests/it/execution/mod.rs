@@ -48,7 +48,7 @@ async fn client_of(limits: Limits) -> Client {
     client
 }
 
-fn options(limits: Limits) -> ScriptOptions {
+pub(crate) fn options(limits: Limits) -> ScriptOptions {
     let path = env!("CARGO_BIN_EXE_nosql-test-worker").into();
     ScriptOptions { program: WorkerProgram { path, arguments: Vec::new() }, limits }
 }
