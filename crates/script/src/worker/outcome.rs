@@ -36,8 +36,9 @@ pub(super) fn thrown<'js>(realm: &Realm, ctx: &Ctx<'js>, error: Value<'js>) -> F
     if error.is_null() && realm.state.may_be_full() || is_memory_error(realm, ctx, &error) {
         return Failure::MemoryExceeded;
     }
-    let is_plain = !error.is_error() || is_plain_error(realm, ctx, &error);
-    realm.state.may_be_of_sealing.set(realm.is_sealed && !is_plain);
+    if realm.is_sealed && error.is_error() && !is_plain_error(realm, ctx, &error) {
+        realm.state.may_be_of_sealing.set(true);
+    }
     match describe(realm, ctx, error) {
         Ok(thrown) => Failure::Thrown(thrown),
         Err(_) if realm.state.is_late() => Failure::TimeExceeded,
