@@ -1,7 +1,10 @@
 //! Scripts that could notice that their calls share a runtime: each call ends as if it had a runtime of its own.
 
 use crate::fixture::{CALLER, Documents, NOW_MS, call, workers};
-use script::{Call, CallFault, Clock, Evaluated, Function, FunctionBatch, Turn, Workers};
+use bytes::Bytes;
+use script::{
+    Call, CallFault, Clock, Evaluated, Function, FunctionBatch, Role, TriggerOperation, Turn, Workers,
+};
 use serde_json::json;
 use std::sync::Arc;
 use value::{Value, ValueRef};
@@ -340,6 +343,89 @@ async fn calls_end_as_if_each_had_a_runtime_of_its_own() {
         }
         assert_eq!(outcome(&workers, &alone).await, expected, "{source}");
     }
+}
+
+/// Checks that calls which take turns end as if each had a runtime of its own, also when all of them share one.
+async fn check_in_turn(calls: &[Call]) {
+    let workers = workers();
+    let mut expected = Vec::new();
+    for call in calls {
+        expected.push(outcome(&workers, &Call { needs_own_runtime: true, ..call.clone() }).await);
+    }
+    for round in 0..CALLS {
+        for (call, expected) in calls.iter().zip(&expected) {
+            assert_eq!(outcome(&workers, call).await, *expected, "round {round} of {call:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_text_serves_all_roles_in_turn() {
+    for source in [
+        "function () { console.log(typeof __.response); if (__.response === undefined) __.request.setBody({ id: 'set' }); \
+            else __.response.setBody('set'); }",
+        "function () { console.log(typeof getContext().getResponse); getContext().getResponse().setBody(1); }",
+        "function () { __.response.appendBody('a'); __.response.appendBody('b'); }",
+        "function () { __.filter(function () { return true; }); }",
+        "function () { __.chain().pluck('id').value(function (e, ids) { console.log(ids); }); }",
+        "function (n) { console.log(n, __.request.getBody(), __.request.getOperationType()); }",
+        "function () { __.request.setValue('body', { id: 'set' }); console.log(__.request.getValue('body')); }",
+        "var request = getContext().getRequest(); function f() { console.log(request.getBody()); request.setBody({ id: 'b' }); }",
+        "function (n) { __.createDocument(__.getSelfLink(), { id: 'a' }); throw new Error(403, 'role ' + n); }",
+        "function () { getContext().abort('stop'); }",
+    ] {
+        let procedure = call(source, &json!([1]));
+        let document = Bytes::from_static(b"{\"id\":\"item\"}");
+        let (create, delete) = (TriggerOperation::Create, TriggerOperation::Delete);
+        let roles = [
+            Role::PreTrigger { operation: create, document: document.clone() },
+            Role::PostTrigger { operation: create, request: document.clone(), document: document.clone() },
+            Role::PreTrigger { operation: delete, document: Bytes::new() },
+            Role::PostTrigger { operation: delete, request: Bytes::new(), document: Bytes::new() },
+        ];
+        let mut calls = vec![procedure.clone(), Call { logs: false, ..procedure.clone() }];
+        calls.extend(roles.map(|role| Call { role, ..procedure.clone() }));
+        check_in_turn(&calls).await;
+    }
+}
+
+#[tokio::test]
+async fn calls_with_and_without_a_log_take_turns() {
+    for source in [
+        "function (n) { console.log({ toJSON() { x = n; return x; } }); S(typeof x); }",
+        "function (n) { console.log({ toJSON() { return 'read'; } }, n); S(n); }",
+        "function (n) { console.log({ get a() { throw new Error(n, 'read'); } }); S(n); }",
+        "function (n) { __.createDocument(__.getSelfLink(), { id: 'd' + n }); console.log(n); \
+            if (n === 2) throw new Error(402, 'two'); S(__.request.getBody()); }",
+    ] {
+        let source = source.replace("S(", "getContext().getResponse().setBody(");
+        let calls: Vec<Call> = [(1, true), (2, false), (2, true), (3, false)]
+            .map(|(n, logs)| Call { logs, seed: n, ..call(&source, &json!([n])) })
+            .into();
+        check_in_turn(&calls).await;
+    }
+}
+
+/// What calls leave in memory is not taken from the memory of the next one.
+#[tokio::test]
+async fn memory_ends_at_the_same_size_for_each_call() {
+    let workers = workers();
+    // About 200 KB that only a search for cycles frees, and names that are kept while they are used.
+    let source = "function (bytes) { for (let n = 0; n < 1000; n += 1) { const a = [n]; a.push(a); } \
+                  for (let n = 0; n < 100; n += 1) Symbol.for('s' + bytes + n); \
+                  getContext().getResponse().setBody(new Uint8Array(bytes).length); }";
+    let heap = 48 << 20;
+    let mut ends = Vec::new();
+    for bytes in (0..24).map(|step| heap - (24 - step) * (64 << 10)) {
+        let shared = call(source, &json!([bytes]));
+        for _ in 0..4 {
+            outcome(&workers, &call(source, &json!([1]))).await;
+        }
+        let alone = outcome(&workers, &Call { needs_own_runtime: true, ..shared.clone() }).await;
+        assert_eq!(outcome(&workers, &shared).await, alone, "{bytes}");
+        ends.push(alone.contains("MemoryExceeded"));
+    }
+    assert!(ends.contains(&true) && ends.contains(&false), "{ends:?}");
 }
 
 /// The same texts as functions of rows, as far as they use no documents.
