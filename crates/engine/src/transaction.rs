@@ -35,7 +35,7 @@ const RUNS_UNLOCKED_MAX: usize = 3;
 const RUNS_LOCKED_MAX: usize = 3;
 
 /// How many times the time of a transaction may pass before its last run begins.
-const RUNS_TIME_PART: u32 = 3;
+const RUNS_TIME_PART: u32 = 2;
 
 /// How long a lock is held before its run begins. It would end before the run does, and others of its key wait for it.
 const LOCKED_PREPARATION_MAX: Duration = Duration::from_secs(1);
@@ -51,7 +51,7 @@ const BUSY_RETRY_MS: u64 = 1_000;
 #[derive(Clone, Debug)]
 pub struct TransactionOptions {
     /// How long it may take until it is committed. Each time it is run again, it has that time again; the last run
-    /// begins before three times that time have passed.
+    /// begins before twice that time has passed.
     pub time_max: Duration,
     /// The client's session tokens.
     pub session: Vec<SessionToken>,
