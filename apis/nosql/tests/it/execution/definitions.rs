@@ -168,6 +168,8 @@ async fn a_definition_that_is_replaced_under_load_is_never_the_old_one_after_the
             has_ended.store(true, Ordering::SeqCst);
         };
         tokio::join!(replaces, calls(0), calls(20), calls(40));
+        // The next kind has a script of the same name.
+        assert_eq!(client.send(Call::delete(&kind.path())).await.code(), (204, 0));
     }
 }
 
