@@ -406,6 +406,29 @@ async fn calls_with_and_without_a_log_take_turns() {
     }
 }
 
+/// An error that is thrown where hardly any stack is left has its stack trace too.
+#[tokio::test]
+async fn errors_at_the_end_of_the_stack_have_the_same_trace() {
+    let workers = workers();
+    let source =
+        "function (n) { var f = (n) => { if (n === 0) throw new Error(418, 'deep'); f(n - 1); }; f(n); }";
+    let alone = |n: u32| Call { needs_own_runtime: true, ..call(source, &json!([n])) };
+    let (mut fits, mut too_deep) = (0_u32, 1_u32 << 20);
+    while fits + 1 < too_deep {
+        let n = fits.midpoint(too_deep);
+        match outcome(&workers, &alone(n)).await.contains("deep") {
+            true => fits = n,
+            false => too_deep = n,
+        }
+    }
+    assert!(fits > 100, "{fits}");
+    for n in fits - 12..=fits {
+        let expected = outcome(&workers, &alone(n)).await;
+        outcome(&workers, &call(source, &json!([1]))).await;
+        assert_eq!(outcome(&workers, &call(source, &json!([n]))).await, expected, "{n} of {fits}");
+    }
+}
+
 /// What calls leave in memory is not taken from the memory of the next one.
 #[tokio::test]
 async fn memory_ends_at_the_same_size_for_each_call() {
