@@ -24,14 +24,23 @@ use model::{
 };
 use partition::{Draft, Executed, KeyLock, LOCK_WAIT_MAX, RecordScan, Unexecuted, keyspace};
 use plan::{Condition, DocumentOperation, LogicalKey, Mutation, Outcome, StoredDocument, Target};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 /// How often a transaction is run without a lock.
 const RUNS_UNLOCKED_MAX: usize = 3;
 /// How often it is then run under a lock. A lock does not keep off housekeeping, splits and new definitions.
 const RUNS_LOCKED_MAX: usize = 3;
+
+/// How many times the time of a transaction may pass before its last run begins.
+const RUNS_TIME_PART: u32 = 2;
+
+/// How long a lock is held before its run begins. It would end before the run does, and others of its key wait for it.
+const LOCKED_PREPARATION_MAX: Duration = Duration::from_secs(1);
+/// How long a run that is prepared waits for its lock: others wait for what it has.
+const PREPARED_LOCK_WAIT_MAX: Duration = Duration::from_millis(100);
 
 /// Memory of a row that a transaction has written, for each of its bytes: the row, the document and the operation.
 const MEMORY_PER_BYTE: usize = 3;
@@ -41,7 +50,8 @@ const BUSY_RETRY_MS: u64 = 1_000;
 /// Options of a transaction.
 #[derive(Clone, Debug)]
 pub struct TransactionOptions {
-    /// How long it may take until it is committed. Each time it is run again, it has that time again.
+    /// How long it may take until it is committed. Each time it is run again, it has that time again; the last run
+    /// begins before twice that time has passed.
     pub time_max: Duration,
     /// The client's session tokens.
     pub session: Vec<SessionToken>,
@@ -164,8 +174,9 @@ impl Engine {
         self.transact_prepared(pass, options, ready, |transaction, ()| run(transaction)).await
     }
 
-    /// The same with something that a run needs. It is obtained before each run begins, since a state that waits is
-    /// outdated when it is used, and a lock would make others wait; `run` owns it, so it is not held during the commit.
+    /// The same with something that a run needs and others wait for. It is obtained before each run begins, since a
+    /// state that waits is outdated when it is used, but after the lock, since those who wait for a lock delay only
+    /// others of the same key; `run` owns it, so it is not held during the commit.
     pub async fn transact_prepared<P, T, E, G, F>(
         self: &Arc<Engine>,
         pass: &TransactionPass<'_>,
@@ -178,10 +189,21 @@ impl Engine {
         G: Future<Output = Result<P, E>>,
         F: Future<Output = (Transaction, Result<T, E>)>,
     {
+        let begun = Instant::now();
         for count in 0..RUNS_UNLOCKED_MAX + RUNS_LOCKED_MAX {
             let is_locked = options.lock == LockWhen::Begin || count >= RUNS_UNLOCKED_MAX;
-            let prepared = prepare().await?;
-            let transaction = self.begin_with(pass, options, is_locked).await?;
+            if count > 0 && begun.elapsed() >= options.time_max * RUNS_TIME_PART {
+                break;
+            }
+            let (transaction, prepared) = if is_locked {
+                match self.begin_locked(pass, options, prepare()).await? {
+                    Some(ready) => ready,
+                    None => continue,
+                }
+            } else {
+                let prepared = prepare().await?;
+                (self.begin_with(pass, options, false).await?, prepared)
+            };
             match run(transaction, prepared).await {
                 (transaction, Err(_)) if transaction.is_stale => {}
                 (_, Err(failure)) => return Err(failure),
@@ -195,50 +217,120 @@ impl Engine {
         Err(Fault::from(ConflictFault::ConcurrentChange).into())
     }
 
+    /// Obtains a lock, then what a run needs, and begins the transaction. `None` if the lock was lost meanwhile.
+    async fn begin_locked<P, E: From<Fault>>(
+        self: &Arc<Engine>,
+        pass: &TransactionPass<'_>,
+        options: &TransactionOptions,
+        prepare: impl Future<Output = Result<P, E>>,
+    ) -> Result<Option<(Transaction, P)>, E> {
+        let mut prepare = pin!(prepare);
+        let locked = self.lock(pass, options).await?;
+        let (locked, prepared) = match timeout(LOCKED_PREPARATION_MAX, &mut prepare).await {
+            Ok(prepared) => (locked, prepared?),
+            Err(_) => {
+                drop(locked);
+                let prepared = prepare.await?;
+                match timeout(PREPARED_LOCK_WAIT_MAX, self.lock(pass, options)).await {
+                    Ok(locked) => (locked?, prepared),
+                    Err(_) => return Ok(None),
+                }
+            }
+        };
+        let (located, lock) = locked;
+        match located.begin(Some(lock)).await {
+            Ok(draft) => Ok(Some((self.transaction(pass, options, located, draft), prepared))),
+            Err(_) if Attempts::default().again_at(&located.routed) => Ok(None),
+            Err(fault) => Err(fault.into()),
+        }
+    }
+
     async fn begin_with(
         self: &Arc<Engine>,
         pass: &TransactionPass<'_>,
         options: &TransactionOptions,
         is_locked: bool,
     ) -> Result<Transaction, Fault> {
+        let mut attempts = Attempts::default();
+        loop {
+            let (located, lock) = match is_locked {
+                true => self.lock(pass, options).await.map(|(located, lock)| (located, Some(lock)))?,
+                false => (self.locate(pass, options).await?, None),
+            };
+            match located.begin(lock).await {
+                Ok(draft) => return Ok(self.transaction(pass, options, located, draft)),
+                Err(_) if attempts.again_at(&located.routed) => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+    }
+
+    /// Locks the logical partition of a transaction.
+    async fn lock(
+        &self,
+        pass: &TransactionPass<'_>,
+        options: &TransactionOptions,
+    ) -> Result<(Located, KeyLock), Fault> {
+        let mut attempts = Attempts::default();
+        loop {
+            let located = self.locate(pass, options).await?;
+            match located.routed.partition.lock(&located.key, LOCK_WAIT_MAX).await {
+                Ok(lock) => return Ok((located, lock)),
+                Err(_) if attempts.again_at(&located.routed) => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+    }
+
+    /// The place of a transaction, if its request is admitted.
+    async fn locate(
+        &self,
+        pass: &TransactionPass<'_>,
+        options: &TransactionOptions,
+    ) -> Result<Located, Fault> {
         let container = self.catalog.state().container(pass.container.number()).ok_or(MissingFault::Owner)?;
         let key = self.logical_key(&container, pass.key.clone())?;
         self.admit_at(&container, &key.effective, pass.principal.class().priority)?;
-        let mut attempts = Attempts::default();
-        loop {
-            let routed = self.owner_of(&container, &key.effective).await?;
-            routed.check_session(&options.session)?;
-            match begun(&routed, &key, is_locked).await {
-                Err(_) if attempts.again_at(&routed) => {}
-                Err(fault) => return Err(fault),
-                Ok(draft) => {
-                    return Ok(Transaction {
-                        engine: Arc::clone(self),
-                        container,
-                        principal: pass.principal.clone(),
-                        rights: pass.rights,
-                        memory: Memory::new(&self.query_memory),
-                        spent: Spent::new(&routed.slot, &key.partition_key),
-                        key: key.partition_key,
-                        routed,
-                        draft,
-                        time_max: options.time_max,
-                        deadline: Instant::now() + options.time_max,
-                        is_stale: false,
-                    });
-                }
-            }
+        let routed = self.owner_of(&container, &key.effective).await?;
+        routed.check_session(&options.session)?;
+        Ok(Located { container, key, routed })
+    }
+
+    fn transaction(
+        self: &Arc<Engine>,
+        pass: &TransactionPass<'_>,
+        options: &TransactionOptions,
+        Located { container, key, routed }: Located,
+        draft: Draft,
+    ) -> Transaction {
+        Transaction {
+            engine: Arc::clone(self),
+            container,
+            principal: pass.principal.clone(),
+            rights: pass.rights,
+            memory: Memory::new(&self.query_memory),
+            spent: Spent::new(&routed.slot, &key.partition_key),
+            key: key.partition_key,
+            routed,
+            draft,
+            time_max: options.time_max,
+            deadline: Instant::now() + options.time_max,
+            is_stale: false,
         }
     }
 }
 
-/// Begins a draft, under a lock if required.
-async fn begun(routed: &Routed, key: &LogicalKey, is_locked: bool) -> Result<Draft, Fault> {
-    let lock: Option<KeyLock> = match is_locked {
-        true => Some(routed.partition.lock(key, LOCK_WAIT_MAX).await?),
-        false => None,
-    };
-    routed.partition.begin(key.clone(), lock).await
+/// The logical partition of a transaction, and the physical partition that it is in.
+struct Located {
+    container: Arc<Container>,
+    key: LogicalKey,
+    routed: Routed,
+}
+
+impl Located {
+    async fn begin(&self, lock: Option<KeyLock>) -> Result<Draft, Fault> {
+        self.routed.partition.begin(self.key.clone(), lock).await
+    }
 }
 
 impl Transaction {

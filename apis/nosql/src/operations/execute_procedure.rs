@@ -26,14 +26,15 @@ pub(super) async fn perform(call: &Call<'_>, path: ScriptPath<'_>) -> Result<Rep
     let logs = headers::flag(call.headers(), &names::ENABLE_SCRIPT_LOGGING)?;
     let options = scripts::transaction_options(call, 1, headers::session(call.headers())?);
     let pass = pass.transaction(key)?;
+    let usage = scripts::usage(call, &pass, std::iter::once(&*procedure)).await?;
     let _place = call.engine.script_place(&pass).await;
     let attempt = &Attempt::default();
     let turn = async || call.engine.script_turn(&call.principal, &container).await.map_err(NosqlFault::from);
     let run = |mut transaction: Transaction, turn| {
         let role = Role::Procedure { parameters: parameters.clone() };
-        let script = scripts::script_call(call, &container, &procedure, role, logs, attempt);
+        let script = scripts::script_call(call, &container, &procedure, role, logs, attempt, usage.as_ref());
         async move {
-            let mut host = ScriptHost::new(&mut transaction, call.texts);
+            let mut host = ScriptHost::new(&mut transaction, call.texts, usage.as_ref());
             let run = call.engine.run_script(&turn, &script, &mut host).await;
             let log = host.into_log();
             let run = attempt.record(&mut transaction, log, run);

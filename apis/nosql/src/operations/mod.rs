@@ -63,6 +63,7 @@ mod sender;
 mod steps;
 mod triggered;
 
+pub(crate) use read_container::{quota, used};
 pub(crate) use sender::check_sender;
 
 use crate::faults::{NosqlFault, Refusal, WireFault};

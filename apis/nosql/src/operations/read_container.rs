@@ -43,7 +43,7 @@ fn statistics(usage: &PartitionUsage) -> Json {
 }
 
 /// Sizes are in kilobytes; -1 means no limit.
-fn quota(usage: &ContainerUsage) -> String {
+pub(crate) fn quota(usage: &ContainerUsage) -> String {
     let bytes_max = PARTITION_BYTES_MAX.saturating_mul(usage.partitions as u64);
     format!(
         "functions={};storedProcedures={};triggers={};documentSize={};documentsSize={kilobytes};documentsCount=-1;\
@@ -56,7 +56,8 @@ fn quota(usage: &ContainerUsage) -> String {
     )
 }
 
-fn used(usage: &ContainerUsage) -> String {
+/// What is used of the quota, in the same units.
+pub(crate) fn used(usage: &ContainerUsage) -> String {
     format!(
         "functions={};storedProcedures={};triggers={};documentSize=0;documentsSize={kilobytes};documentsCount={};\
          collectionSize={kilobytes};",

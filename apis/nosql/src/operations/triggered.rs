@@ -9,7 +9,7 @@ use crate::wire::reply::Reply;
 use crate::wire::{headers, names};
 use bytes::Bytes;
 use engine::script::{Finished, Role, ScriptTurn};
-use engine::{Container, DocumentReceipt, Script, Transaction, WritePass};
+use engine::{Container, ContainerUsage, DocumentReceipt, Script, Transaction, WritePass};
 use model::{Charge, PartitionKey};
 use plan::{DocumentOperation, Item, Mutation, Outcome, Target};
 
@@ -23,9 +23,10 @@ pub(super) async fn perform(
     let logs = headers::flag(call.headers(), &names::ENABLE_SCRIPT_LOGGING)?;
     let (pass, operation) = pass.transaction();
     let options = scripts::transaction_options(call, triggers.count(), Vec::new());
+    let usage = scripts::usage(call, &pass, triggers.all()).await?;
     let _place = call.engine.script_place(&pass).await;
     let attempt = Attempt::default();
-    let write = &TriggeredWrite { call, container, triggers, logs, attempt };
+    let write = &TriggeredWrite { call, container, triggers, logs, attempt, usage };
     let turn = async || call.engine.script_turn(&call.principal, container).await.map_err(NosqlFault::from);
     let run = |mut transaction: Transaction, turn| {
         let operation = operation.clone();
@@ -68,6 +69,7 @@ struct TriggeredWrite<'a> {
     triggers: Triggers,
     logs: bool,
     attempt: Attempt,
+    usage: Option<ContainerUsage>,
 }
 
 impl TriggeredWrite<'_> {
@@ -113,8 +115,10 @@ impl TriggeredWrite<'_> {
         role: Role,
         log: &mut String,
     ) -> Result<(Finished, bool), NosqlFault> {
-        let script = scripts::script_call(self.call, self.container, script, role, self.logs, &self.attempt);
-        let mut host = ScriptHost::new(transaction, self.call.texts);
+        let TriggeredWrite { call, container, logs, attempt, .. } = self;
+        let usage = self.usage.as_ref();
+        let script = scripts::script_call(call, container, script, role, *logs, attempt, usage);
+        let mut host = ScriptHost::new(transaction, call.texts, usage);
         let run = self.call.engine.run_script(turn, &script, &mut host).await;
         let has_written = host.has_written();
         let failed_log = host.into_log();

@@ -1,5 +1,6 @@
 //! The documents of a script: its operations, executed in its transaction.
 
+use super::container_size;
 use crate::faults::{self, NosqlFault};
 use crate::lower::{QueryText, TextCache};
 use crate::operations::document::{Patch, item, patch};
@@ -7,8 +8,10 @@ use crate::wire::headers::{if_match, if_none_match};
 use crate::wire::resources::ItemWriter;
 use crate::wire::{continuation, json};
 use bytes::Bytes;
-use engine::script::{self, DocumentLink, Host, Operation, PageOptions, REPLIES_BYTES_MAX, Replies, Reply};
-use engine::{Container, FeedRequest, QueryRequest, QueryRow, Transaction};
+use engine::script::{
+    self, ContainerSize, DocumentLink, Host, Operation, PageOptions, REPLIES_BYTES_MAX, Replies, Reply,
+};
+use engine::{Container, ContainerUsage, FeedRequest, QueryRequest, QueryRow, Transaction};
 use model::{ConflictFault, Fault, LimitFault, MissingFault, RequestFault, Rid};
 use plan::{Condition, DocumentOperation, Mutation, Outcome, Rename, StoredDocument, Target};
 use std::sync::Arc;
@@ -26,6 +29,8 @@ pub(crate) struct ScriptHost<'t> {
     transaction: &'t mut Transaction,
     container: Arc<Container>,
     texts: Arc<TextCache>,
+    /// The size of the container, for scripts that read it.
+    size: Option<ContainerSize>,
     /// Whether the script has changed documents.
     has_written: bool,
     /// What a script that has failed has logged.
@@ -33,10 +38,15 @@ pub(crate) struct ScriptHost<'t> {
 }
 
 impl<'t> ScriptHost<'t> {
-    pub(crate) fn new(transaction: &'t mut Transaction, texts: &Arc<TextCache>) -> ScriptHost<'t> {
+    pub(crate) fn new(
+        transaction: &'t mut Transaction,
+        texts: &Arc<TextCache>,
+        usage: Option<&ContainerUsage>,
+    ) -> ScriptHost<'t> {
         let container = Arc::clone(transaction.container());
         let texts = Arc::clone(texts);
-        ScriptHost { transaction, container, texts, has_written: false, log: String::new() }
+        let size = usage.map(container_size);
+        ScriptHost { transaction, container, texts, size, has_written: false, log: String::new() }
     }
 
     /// Whether the script has changed documents.
@@ -176,7 +186,7 @@ impl Host for ScriptHost<'_> {
         let mut replies_bytes = 0;
         for (index, operation) in operations.into_iter().enumerate() {
             let reply = match self.perform(operation).await {
-                Ok(outcome) => Reply::Done(outcome),
+                Ok(outcome) => Reply::Done(script::Outcome { container_size: self.size, ..outcome }),
                 Err(fault) => Reply::Refused(refusal(fault)?),
             };
             replies_bytes += reply.size_bytes();

@@ -10,13 +10,17 @@ pub(crate) use host::{ScriptHost, document_json};
 pub(crate) use triggers::{Triggers, named_triggers, refuse_triggers};
 
 use crate::faults::{NosqlFault, Refusal};
-use crate::operations::Call;
+use crate::operations::{Call, quota, used};
 use crate::wire::links::{self, ContainerLinks};
 use crate::wire::reply::Reply;
 use crate::wire::{names, percent};
-use engine::script::{self, Links, Quota, Role};
-use engine::{Container, LockWhen, Script, ScriptRefusal, Transaction, TransactionOptions};
-use model::{Charge, ScriptDefinition, SessionToken};
+use engine::script::{self, ContainerSize, Links, Quota, Role};
+use engine::{
+    Container, ContainerUsage, LockWhen, Script, ScriptRefusal, Transaction, TransactionOptions,
+    TransactionPass,
+};
+use model::limits::PARTITION_BYTES_MAX;
+use model::{Charge, Fault, ScriptDefinition, SessionToken};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -98,6 +102,31 @@ pub(crate) async fn check_text(call: &Call<'_>, definition: &ScriptDefinition) -
     }
 }
 
+/// A part of each name under which scripts read the usage of their container.
+const USAGE_NAMES: [&str; 2] = ["ResourceQuota", "CollectionSizeInMB"];
+
+/// The usage of the container of scripts before they run. It is counted only for those that name it, since it is the sum
+/// over all partitions.
+pub(crate) async fn usage(
+    call: &Call<'_>,
+    pass: &TransactionPass<'_>,
+    mut scripts: impl Iterator<Item = &Script>,
+) -> Result<Option<ContainerUsage>, Fault> {
+    let names_it = |script: &Script| USAGE_NAMES.iter().any(|name| script.definition().body().contains(name));
+    match scripts.any(names_it) {
+        true => call.engine.usage_around(pass).await.map(Some),
+        false => Ok(None),
+    }
+}
+
+/// The size of a container, as the callbacks of scripts get it.
+fn container_size(usage: &ContainerUsage) -> ContainerSize {
+    let bytes_max = PARTITION_BYTES_MAX.saturating_mul(usage.partitions as u64);
+    #[expect(clippy::cast_precision_loss, reason = "scripts read megabytes as numbers")]
+    let megabytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    ContainerSize { current_mb: megabytes(usage.document_bytes), max_mb: megabytes(bytes_max) }
+}
+
 /// A call of a script in a container.
 pub(crate) fn script_call(
     call: &Call<'_>,
@@ -106,6 +135,7 @@ pub(crate) fn script_call(
     role: Role,
     logs: bool,
     attempt: &Attempt,
+    usage: Option<&ContainerUsage>,
 ) -> script::Call {
     let (clock, seed) = call.engine.script_chance();
     script::Call {
@@ -120,7 +150,7 @@ pub(crate) fn script_call(
         clock,
         seed,
         logs,
-        quota: Quota::default(),
+        quota: usage.map_or_else(Quota::default, |usage| Quota { max: quota(usage), usage: used(usage) }),
         needs_own_runtime: attempt.needs_own_runtime(),
     }
 }

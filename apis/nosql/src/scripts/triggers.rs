@@ -18,6 +18,11 @@ pub(crate) struct Triggers {
 }
 
 impl Triggers {
+    /// The scripts.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Script> {
+        self.before.iter().chain(&self.after).map(|script| &**script)
+    }
+
     /// The number of scripts.
     pub(crate) fn count(&self) -> u32 {
         u32::from(self.before.is_some()) + u32::from(self.after.is_some())

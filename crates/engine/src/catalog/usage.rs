@@ -1,7 +1,7 @@
 //! The usage of a container: numbers of documents, bytes, partitions and scripts.
 
 use super::entries::Container;
-use crate::authorisation::CatalogPass;
+use crate::authorisation::{CatalogPass, TransactionPass};
 use crate::engine::Engine;
 use model::{Fault, PartitionOrdinal, ScriptKind};
 
@@ -44,7 +44,15 @@ impl Engine {
 
     /// Counts the content of a container.
     pub async fn container_usage(&self, pass: &CatalogPass<&Container>) -> Result<ContainerUsage, Fault> {
-        let container = pass.resource;
+        self.usage_of(pass.resource).await
+    }
+
+    /// Counts the content of the container of a transaction, whose scripts may read it.
+    pub async fn usage_around(&self, pass: &TransactionPass<'_>) -> Result<ContainerUsage, Fault> {
+        self.usage_of(pass.container).await
+    }
+
+    async fn usage_of(&self, container: &Container) -> Result<ContainerUsage, Fault> {
         let scripts = |kind| self.catalog.state().shelves.scripts(kind).count(container.rid());
         let partitions = self.counts_by_partition(container).await?;
         Ok(ContainerUsage {

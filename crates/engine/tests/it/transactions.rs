@@ -2,17 +2,21 @@
 
 use crate::harness::{Harness, HeldStore, KEY, TestAmbient, item, key, lowered, pass_turns, stored};
 use engine::{
-    AccountKey, ChangeMode, ChangeRequest, ChangeStart, Changes, Container, EngineOptions, FeedRequest,
-    KeyName, Keyed, LockWhen, QueryRequest, QueryRow, Scope, SplitAt, Transaction, TransactionOptions,
-    TransactionPass,
+    AccountKey, ChangeMode, ChangeRequest, ChangeStart, Changes, Container, Engine, EngineOptions,
+    FeedRequest, KeyName, Keyed, LockWhen, QueryRequest, QueryRow, Scope, SplitAt, Transaction,
+    TransactionOptions, TransactionPass,
 };
 use kv::{CommitMode, Store};
 use model::{AccessFault, Charge, ConflictFault, DefaultTtl, Fault, LimitFault, MissingFault, RequestFault};
+use partition::LOCK_TIME_MAX;
 use partition::keyspace::SPACES;
 use plan::{Condition, DocumentOperation, Mutation, Outcome, StoredDocument, Target};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 fn options() -> TransactionOptions {
     TransactionOptions { time_max: Duration::from_secs(5), session: Vec::new(), lock: LockWhen::Conflicts }
@@ -261,6 +265,113 @@ async fn a_transaction_that_is_overtaken_is_run_again_and_then_locks() {
     assert_eq!(runs.load(Ordering::SeqCst), 4);
     let counter = harness.read(&container, r#"["a"]"#, "counter").await.unwrap();
     assert_eq!(number(&counter), 1);
+}
+
+/// Runs a transaction that upserts a document under a lock, after it has obtained one of `turns`.
+async fn upsert_in_turn(
+    engine: &Arc<Engine>,
+    pass: &TransactionPass<'_>,
+    turns: &Semaphore,
+    document: &str,
+) -> Result<(), Fault> {
+    let options = TransactionOptions { lock: LockWhen::Begin, ..options() };
+    let turn = async || Ok::<_, Fault>(turns.acquire().await.unwrap());
+    let run = |mut transaction: Transaction, _turn| async move {
+        let run = transaction.execute(upsert(document)).await.map(drop);
+        (transaction, run)
+    };
+    engine.transact_prepared(pass, &options, turn, run).await.map(drop)
+}
+
+#[tokio::test]
+async fn what_waits_for_a_lock_delays_no_other_key() {
+    let harness = Harness::new().await;
+    let container = harness.container(|_| {}, 400).await;
+    let (engine, turns) = (&harness.engine, Semaphore::new(1));
+    let access = engine.access();
+    let other = access.transact(&harness.principal, &container, key(&container, r#"["b"]"#));
+    let pass = pass(&harness, &container);
+    let locking = TransactionOptions { lock: LockWhen::Begin, ..options() };
+    let holder = engine.begin(&pass, &locking).await.unwrap();
+    let mut waiting = pin!(upsert_in_turn(engine, &pass, &turns, r#"{"id":"1","pk":"a"}"#));
+    let free = upsert_in_turn(engine, &other, &turns, r#"{"id":"1","pk":"b"}"#);
+    tokio::select! {
+        // It is polled first each time, so it has all that it can get.
+        biased;
+        ended = &mut waiting => panic!("it has ended before the other one: {ended:?}"),
+        ended = free => ended.unwrap(),
+    }
+    drop(holder);
+    waiting.await.unwrap();
+}
+
+/// Also among more keys than any fixed number of places would keep apart.
+#[tokio::test(start_paused = true)]
+async fn scripts_wait_for_those_on_their_own_key_only() {
+    let held = HeldStore::new();
+    let harness = Harness::on(held.store.clone(), TestAmbient::new()).await;
+    let container = harness.container(|_| {}, 400).await;
+    let pass_of = |n: usize| {
+        let key = key(&container, &format!("[{n}]"));
+        harness.engine.access().transact(&harness.principal, &container, key)
+    };
+    let begun = Instant::now();
+    let mut places = Vec::new();
+    for n in 0..5_000 {
+        places.push(harness.engine.script_place(&pass_of(n)).await);
+    }
+    assert_eq!(begun.elapsed(), Duration::ZERO);
+    // For a slow one nobody waits long.
+    drop(harness.engine.script_place(&pass_of(7)).await);
+    let waited = begun.elapsed();
+    assert!(waited > Duration::ZERO && waited < Duration::from_secs(1), "{waited:?}");
+    drop(places);
+    drop(harness.engine.script_place(&pass_of(7)).await);
+    assert_eq!(begun.elapsed(), waited);
+}
+
+/// Nobody waits for the whole time of a lock whose holder has no turn yet.
+#[tokio::test(start_paused = true)]
+async fn a_lock_is_given_back_while_its_run_is_prepared_for_long() {
+    let held = HeldStore::new();
+    let harness = Harness::on(held.store.clone(), TestAmbient::new()).await;
+    let container = harness.container(|_| {}, 400).await;
+    let turns = Semaphore::new(0);
+    let pass = pass(&harness, &container);
+    let begun = Instant::now();
+    let mut prepared = pin!(upsert_in_turn(&harness.engine, &pass, &turns, r#"{"id":"1","pk":"a"}"#));
+    tokio::select! {
+        // It has asked for the lock before the other one is written.
+        biased;
+        ended = &mut prepared => panic!("it has ended without a turn: {ended:?}"),
+        other = harness.create(&container, r#"{"id":"2","pk":"a"}"#) => drop(other.unwrap()),
+    }
+    let waited = begun.elapsed();
+    assert!(waited >= Duration::from_secs(1) && waited < LOCK_TIME_MAX / 2, "{waited:?}");
+    turns.add_permits(1);
+    prepared.await.unwrap();
+    assert!(harness.read(&container, r#"["a"]"#, "1").await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_run_begins_when_the_time_of_several_has_passed() {
+    let held = HeldStore::new();
+    let harness = Harness::on(held.store.clone(), TestAmbient::new()).await;
+    let container = harness.container(|_| {}, 400).await;
+    for (part, expected) in [(0, 6), (1, 2), (2, 1), (4, 1)] {
+        let runs = AtomicUsize::new(0);
+        let run = |mut transaction: Transaction| {
+            runs.fetch_add(1, Ordering::SeqCst);
+            async move {
+                tokio::time::sleep(options().time_max * part).await;
+                transaction.run_again();
+                (transaction, Err::<(), Fault>(Fault::Internal("it is run again".to_owned())))
+            }
+        };
+        let ended = harness.engine.transact(&pass(&harness, &container), &options(), run).await;
+        assert_eq!(ended.unwrap_err(), ConflictFault::ConcurrentChange.into());
+        assert_eq!(runs.into_inner(), expected, "{part}");
+    }
 }
 
 /// A holder that takes too long is refused, and does not block its key.

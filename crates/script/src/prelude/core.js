@@ -99,7 +99,7 @@ function installShared(natives) {
 }
 
 // Describes an error for the server.
-const describer = (natives) => (error) => natives.load('text')(core).describe(error, natives.notice);
+const describer = (natives) => (error) => natives.load('text')(core).describe(error);
 
 // What the files get that are compiled later, when the script may have replaced the built-in functions.
 const core = {
@@ -121,5 +121,5 @@ const core = {
 // Prepares the globals of functions in queries, which have no documents.
 export function installFunctions(natives) {
   installShared(natives);
-  return { describe: describer(natives), seal: () => natives.load('seal')(natives.notice, []) };
+  return { describe: describer(natives), seal: () => natives.load('seal')(natives, []) };
 }

@@ -406,7 +406,7 @@ export function installDocuments(natives) {
 
   return {
     describe: describer(natives),
-    seal: () => natives.load('seal')(natives.notice, shared),
+    seal: () => natives.load('seal')(natives, shared),
 
     accept,
 

@@ -4,12 +4,46 @@
 // What freezing cannot stop, and what would tell that something is frozen, is guarded: when code reads it, `notice` is
 // called, and then the call is repeated in a runtime of its own and this one is not used again.
 //
+// A change that is refused is an error of the engine, which code may hide: `suspect` is called when one is made, and the
+// call is repeated too.
+//
 // `shared` are objects that code cannot reach, but whose methods it gets.
-(function (notice, shared) {
+(function (natives, shared) {
   'use strict';
+  const { notice, suspect } = natives;
   const { defineProperty, freeze, getOwnPropertyDescriptor, getPrototypeOf } = Object;
   const { apply, ownKeys } = Reflect;
   const NativeError = getPrototypeOf(TypeError);
+  const { isError } = NativeError;
+
+  // The classes of the errors that changes end with, or that want of memory does.
+  const suspects = [TypeError.prototype, ReferenceError.prototype, InternalError.prototype];
+
+  // The engine calls this hook for every error when it is made or first thrown, and keeps what it returns as its stack.
+  // The engine's own text is only made without a hook, so this one makes the same. It calls no code of a script.
+  let made;
+  NativeError.prepareStackTrace = (error, sites) => { made = sites; };
+  new NativeError();
+  const { getColumnNumber, getFileName, getFunction, getFunctionName, getLineNumber, isNative } = getPrototypeOf(made[0]);
+  const hook = (error, sites) => {
+    if (isError(error)) {
+      const prototype = getPrototypeOf(error);
+      for (let index = 0; index < suspects.length; index += 1) if (prototype === suspects[index]) suspect();
+    }
+    let text = '';
+    for (let index = 0; index < sites.length; index += 1) {
+      const site = sites[index];
+      const of = (method) => apply(method, site, []);
+      const line = of(getLineNumber);
+      const place = `${of(getFileName) ?? '<null>'}${line === null ? '' : `:${line}:${of(getColumnNumber)}`}`;
+      // The place of an error of the parser has no function.
+      const isOfParser = of(getFunction) === null;
+      const name = of(getFunctionName) ?? '<anonymous>';
+      text += isOfParser ? `    at ${place}\n` : `    at ${name} (${of(isNative) ? 'native' : place})\n`;
+    }
+    return text;
+  };
+  NativeError.prepareStackTrace = hook;
 
   const guarded = [
     // State behind accessors and in the engine.
@@ -35,6 +69,7 @@
   // What syntax and methods make, and no global names.
   const pending = [
     ...shared,
+    hook,
     globalThis,
     function* () {},
     async function () {},

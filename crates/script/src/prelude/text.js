@@ -27,13 +27,12 @@
   }
 
   // What the server shows of an error: text, message, number, stack. Reading it may call the script's own code, whose
-  // errors are hidden. In a sealed runtime they may be there only because it is sealed, so they are noticed.
-  function describe(error, notice) {
+  // errors are hidden.
+  function describe(error) {
     const attempt = (read, otherwise) => {
       try {
         return read();
       } catch {
-        notice();
         return otherwise;
       }
     };

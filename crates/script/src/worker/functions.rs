@@ -58,7 +58,7 @@ pub(super) fn evaluate(
             if let Some(script) = &sealed[index] {
                 let caller = Caller { realm, ctx: &ctx, source: &function.source };
                 match caller.call(script, arguments, results) {
-                    Ok(()) if !realm.state.has_noticed.get() => return Ok(()),
+                    Ok(()) if !realm.state.is_suspect() => return Ok(()),
                     Ok(()) | Err(Failure::Thrown(_) | Failure::Syntax(_)) => {
                         results.truncate(length);
                         sealed[index] = None;

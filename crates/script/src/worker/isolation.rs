@@ -275,3 +275,52 @@ fn ordinary_code_is_not_noticed() {
     );
     assert!(!realm.state.has_noticed.get());
 }
+
+#[test]
+fn errors_that_are_hidden_are_reported() {
+    for (code, is_reported) in [
+        ("(function () { 'use strict'; undeclared = 1; })()", true),
+        ("(function () { 'use strict'; Math.max = 1; })()", true),
+        ("Array.prototype.push.call(Math, 1)", true),
+        ("null.x", true),
+        ("throw new Error(403, 'no')", false),
+        ("JSON.parse('{')", false),
+        ("throw 'text'", false),
+        // Whatever it is, it is no error.
+        ("throw new Proxy({}, { getPrototypeOf() { null.x; } })", false),
+    ] {
+        for code in [format!("try {{ {code} }} catch (error) {{ }}"), hidden_by_iterator(code)] {
+            let realm = realm(Kind::SealedFunctions);
+            evaluate(&realm, &code);
+            assert_eq!(realm.state.is_suspect(), is_reported, "{code}");
+        }
+    }
+}
+
+/// Code that hides an error in a method that the language calls while another error is thrown.
+fn hidden_by_iterator(code: &str) -> String {
+    format!(
+        "(function () {{ const iterator = {{ [Symbol.iterator]() {{ return this; }}, next: () => ({{ value: 1 }}), \
+         return() {{ {code}; }} }}; try {{ for (const value of iterator) throw 'first'; }} catch (error) {{ }} }})()"
+    )
+}
+
+#[test]
+fn stacks_are_those_of_other_runtimes() {
+    for code in [
+        "new Error('x').stack",
+        "(function f() { return new Error(5, 'x').stack; })()",
+        "[1].map(function g() { return new RangeError('x').stack; })[0]",
+        "class A { static m() { return new Error('x').stack; } } A.m()",
+        "try { JSON.parse('{\\n,'); } catch (error) { error.stack; }",
+        "try { new RegExp('('); } catch (error) { error.stack; }",
+        "const f = (n) => n > 0 ? f(n - 1) : new Error('x').stack; f(100)",
+        "try { null.x; } catch (error) { error.stack; }",
+        "(function () { return new Error('x').stack; }).bind(1)()",
+        "const o = { 'ä b': () => new Error('x').stack }; o['ä b']()",
+    ] {
+        let [own, sealed] = [Kind::Functions, Kind::SealedFunctions].map(|kind| evaluate(&realm(kind), code));
+        assert!(own.contains("    at "), "{code}: {own}");
+        assert_eq!(sealed, own, "{code}");
+    }
+}

@@ -219,12 +219,12 @@ fn run(
 /// Whether a call in a sealed runtime may have ended in another way than it would have in a runtime of its own.
 fn may_be_of_sealing<T>(realm: &Realm, ran: &Result<T, Over>) -> bool {
     match ran {
-        Ok(_) => realm.state.has_noticed.get(),
+        Ok(_) => realm.state.is_suspect(),
         // The calls before may have left garbage.
         Err(Over::Failed(Failure::MemoryExceeded)) => true,
         Err(Over::Failed(Failure::TimeExceeded)) => false,
         Err(Over::Failed(Failure::Thrown(_) | Failure::Syntax(_) | Failure::Result(_))) => {
-            realm.state.has_noticed.get() || realm.state.may_be_of_sealing.get()
+            realm.state.is_suspect()
         }
         Err(Over::Again | Over::Stopped | Over::Closed) => false,
     }

@@ -38,6 +38,8 @@ pub(super) fn object<'js>(ctx: &Ctx<'js>, state: &Rc<State>) -> rquickjs::Result
     let shared = Rc::clone(state);
     natives.set("notice", Function::new(ctx.clone(), move || shared.has_noticed.set(true))?)?;
     let shared = Rc::clone(state);
+    natives.set("suspect", Function::new(ctx.clone(), move || shared.may_be_of_sealing.set(true))?)?;
+    let shared = Rc::clone(state);
     natives.set("selfLink", Function::new(ctx.clone(), move || shared.links.borrow().self_link.clone())?)?;
     let shared = Rc::clone(state);
     natives.set("altLink", Function::new(ctx.clone(), move || shared.links.borrow().alt_link.clone())?)?;

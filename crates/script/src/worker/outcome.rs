@@ -36,8 +36,9 @@ pub(super) fn thrown<'js>(realm: &Realm, ctx: &Ctx<'js>, error: Value<'js>) -> F
     if error.is_null() && realm.state.may_be_full() || is_memory_error(realm, ctx, &error) {
         return Failure::MemoryExceeded;
     }
-    let is_plain = !error.is_error() || is_plain_error(realm, ctx, &error);
-    realm.state.may_be_of_sealing.set(realm.is_sealed && !is_plain);
+    if realm.is_sealed && error.is_error() && !is_plain_error(realm, ctx, &error) {
+        realm.state.may_be_of_sealing.set(true);
+    }
     match describe(realm, ctx, error) {
         Ok(thrown) => Failure::Thrown(thrown),
         Err(_) if realm.state.is_late() => Failure::TimeExceeded,
@@ -69,12 +70,18 @@ fn is_plain_error<'js>(realm: &Realm, ctx: &Ctx<'js>, error: &Value<'js>) -> boo
 }
 
 fn describe<'js>(realm: &Realm, ctx: &Ctx<'js>, error: Value<'js>) -> rquickjs::Result<Thrown> {
+    let is_error = error.is_error();
     let parts: Array = realm.entry.describe.clone().restore(ctx)?.call((error,))?;
     let text = |index: usize| -> rquickjs::Result<String> {
         let mut text = parts.get::<Text>(index)?.0;
         text.truncate(text.floor_char_boundary(ERROR_BYTES_MAX));
         Ok(text)
     };
+    let stack = text(3)?;
+    // In a sealed runtime a stack trace is made by code, which needs stack itself.
+    if realm.is_sealed && is_error && stack.is_empty() {
+        realm.state.may_be_of_sealing.set(true);
+    }
     Ok(Thrown {
         function: None,
         text: text(0)?,
@@ -84,7 +91,7 @@ fn describe<'js>(realm: &Realm, ctx: &Ctx<'js>, error: Value<'js>) -> rquickjs::
             let number = number as i32;
             number
         }),
-        stack: script_frames(&text(3)?),
+        stack: script_frames(&stack),
     })
 }
 

@@ -2,12 +2,13 @@
 //! or trigger.
 //!
 //! In a sealed runtime a script is compiled in strict mode, and everything shared is frozen: code that would change
-//! something shared throws. It is then called again in a runtime of its own, as it is written. That is not enough for code
-//! whose result differs without an error that leaves the function. Such code is recognised before it is called by the
-//! words and declarations that it cannot do without, and while it is called by what it reads (`prelude/seal.js`).
+//! something shared throws. It is then called again in a runtime of its own, as it is written, also if the error does not
+//! leave the function: the runtime reports errors when they are made (`prelude/seal.js`). Code whose result differs without
+//! an error is recognised before it is called by the words and declarations that it cannot do without, and while it is
+//! called by what it reads.
 //!
-//! One difference is left: an iterator with a method `return` whose name is computed can hide that it assigns to an
-//! undeclared variable, if the loop over it has thrown.
+//! Words that hide errors count too. So one that is not reported, for want of stack or memory, can only be hidden while
+//! another one is thrown.
 //!
 //! Texts and comments are no code (`code_of`). Where it is not clear what is code, all of it counts: the script is then
 //! only slower.
@@ -16,19 +17,20 @@ use std::iter::Peekable;
 use std::str::CharIndices;
 
 /// Words of code that may behave differently in strict mode, or that may hide a throw.
-const WORDS: [&str; 10] = [
+const WORDS: [&str; 11] = [
     // Have another value, or another effect, in strict mode.
     "this",
     "super",
     "arguments",
     "eval",
-    // Hide an error.
+    // Hide an error, also one for want of stack or memory, which may not be reported.
     "catch",
     "finally",
     "then",
     "async",
     "await",
     "import",
+    "using",
 ];
 
 /// Global names that cost a second call when a script reads them in a sealed runtime.
@@ -50,14 +52,9 @@ pub(super) fn is_sealable(source: &str) -> bool {
         return false;
     }
     match code_of(source) {
-        Some(code) => has_no_words(&code) && !has_hidden_difference(&code) && !names_return(source),
-        None => has_no_words(source) && !may_have_hidden_difference(source) && !names_return(source),
+        Some(code) => has_no_words(&code) && !declares_in_block(&code),
+        None => has_no_words(source) && !may_declare_in_block(source),
     }
-}
-
-/// Whether a string, which may be a name, is the word `return`.
-fn names_return(source: &str) -> bool {
-    ['"', '\'', '`'].iter().any(|quote| source.contains(&format!("{quote}return{quote}")))
 }
 
 fn has_no_words(code: &str) -> bool {
@@ -72,13 +69,9 @@ fn is_part_of_word(it: char) -> bool {
     it.is_alphanumeric() || it == '_' || it == '$'
 }
 
-/// Whether the code has one of these:
-///
-/// - A function that is declared in a block: outside strict mode its name is visible around the block. Curly brackets that
-///   are not sure to be those of a function count as a block.
-/// - A member `return`: where a loop over an iterator throws, the language calls that method of the iterator and hides
-///   what it throws.
-fn has_hidden_difference(code: &str) -> bool {
+/// Whether a function is declared in a block: outside strict mode its name is visible around the block. Curly brackets
+/// that are not sure to be those of a function count as a block.
+fn declares_in_block(code: &str) -> bool {
     let mut open = Vec::new();
     let mut blocks = 0_usize;
     let mut head = Head::None;
@@ -98,20 +91,12 @@ fn has_hidden_difference(code: &str) -> bool {
                 open.push(Bracket::Parameters);
                 Head::None
             }
-            ("return", _) if before == '.' => return true,
-            ("return", _) => Head::Return,
-            (":" | "=", Head::Return) | ("{", Head::ReturnGroup) => return true,
-            ("(", Head::Return) => {
-                open.push(Bracket::AfterReturn);
-                Head::None
-            }
             ("(", _) => {
                 open.push(Bracket::Other);
                 Head::None
             }
             (")", _) => match open.pop() {
                 Some(Bracket::Parameters) => Head::Complete,
-                Some(Bracket::AfterReturn) => Head::ReturnGroup,
                 Some(Bracket::Other) => Head::None,
                 Some(Bracket::Block | Bracket::Body) | None => return true,
             },
@@ -131,7 +116,7 @@ fn has_hidden_difference(code: &str) -> bool {
                     Head::None
                 }
                 Some(Bracket::Body) => Head::None,
-                Some(Bracket::Parameters | Bracket::AfterReturn | Bracket::Other) | None => return true,
+                Some(Bracket::Parameters | Bracket::Other) | None => return true,
             },
             (_, Head::Function) if blocks > 0 => return true,
             (_, Head::Function) => Head::Named,
@@ -152,17 +137,11 @@ enum Head {
     Named,
     /// All of it.
     Complete,
-    /// The word `return`.
-    Return,
-    /// Also a group in round brackets.
-    ReturnGroup,
 }
 
 enum Bracket {
     /// Round brackets around the parameters of a function.
     Parameters,
-    /// Round brackets after the word `return`.
-    AfterReturn,
     /// Other round brackets.
     Other,
     /// Curly brackets around the statements of a function.
@@ -172,16 +151,12 @@ enum Bracket {
 }
 
 /// The same where it is not clear what is code: no bracket is sure to be one.
-fn may_have_hidden_difference(source: &str) -> bool {
+fn may_declare_in_block(source: &str) -> bool {
     let first_block = source.find('{').unwrap_or(source.len());
-    let has_function = places(source, "function").any(|(before, after)| {
+    places(source, "function").any(|(before, after)| {
         let name = after.trim_start_matches(|it: char| it.is_whitespace() || it == '*');
         before.len() > first_block && !name.starts_with('(')
-    });
-    has_function
-        || places(source, "return").any(|(before, after)| {
-            before.trim_end().ends_with('.') || after.trim_start().starts_with([':', '=', '('])
-        })
+    })
 }
 
 /// What is before and after each place of a word.
@@ -383,15 +358,7 @@ mod tests {
             "function (x) { while (x--) { if (x) break\n/'/.test(x); try { q = 1; } catch (e) {} x = /'/; } }",
             "function (x) { { function\u{feff}inner() {} } return typeof inner; }",
             "function (x) { { function \u{2118}inner() {} } return typeof \u{2118}inner; }",
-            // An iterator that is closed.
-            "function () { var i = { next: f, return: function () { n = 1; } }; }",
-            "function () { var i = { next() {}, return () { n = 1; } }; }",
-            "function () { var i = { next() {}, get return() { n = 1; } }; }",
-            "function () { var i = [1].values(); i.return = function () { n = 1; }; }",
-            "function () { var i = [1].values(); i['return'] = function () { n = 1; }; }",
-            "function () { class I extends Iterator { next() {} return(a = (1)) { n = 1; } } }",
-            "function () { class I extends Iterator { return = () => { n = 1; }; } }",
-            "function () { var a = `)`, i = { next() {}, return() { n = 1; } }; }",
+            "function (x) { function* g() { using r = x; yield 1; } return [...g()]; }",
         ] {
             assert!(!is_sealable(source), "{source}");
         }

@@ -30,7 +30,7 @@ pub(super) struct State {
     pub(super) has_operated: Cell<bool>,
     /// Whether the script has read what a sealed runtime guards.
     pub(super) has_noticed: Cell<bool>,
-    /// Whether the error that ended the call may be there only because the runtime is sealed.
+    /// Whether an error was made, or has ended the call, that may be there only because the runtime is sealed.
     pub(super) may_be_of_sealing: Cell<bool>,
     /// Whether a rejected promise could not be recorded.
     pub(super) has_lost_rejection: Cell<bool>,
@@ -87,6 +87,11 @@ impl State {
         self.queue.borrow_mut().clear();
         self.queued_bytes.set(0);
         self.memory_bytes.set(allowance.memory_bytes);
+    }
+
+    /// Whether the call may have had another result than in a runtime of its own.
+    pub(super) fn is_suspect(&self) -> bool {
+        self.has_noticed.get() || self.may_be_of_sealing.get()
     }
 
     /// Whether the call may have filled its memory with small objects.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // a failed expectation ends the test
 
+mod alike;
 mod api;
 mod faults;
 mod fixture;

@@ -1,6 +1,8 @@
 //! Scripts that are executed: procedures, triggers and functions through the API.
 
+mod definitions;
 mod functions;
+mod limits;
 mod procedures;
 mod refusals;
 mod repetition;
@@ -31,14 +33,20 @@ async fn client_with_memory(memory_bytes: u64) -> Client {
 
 /// Kills the workers of this memory limit, which no other test has.
 fn kill_workers(memory_bytes: u64) {
-    let argument = memory_bytes.to_string();
-    for process in std::fs::read_dir("/proc").unwrap().flatten() {
-        let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
-        if line.split(|byte| *byte == 0).any(|part| part == argument.as_bytes()) {
-            let id = process.file_name().into_string().unwrap();
-            assert!(std::process::Command::new("kill").args(["-9", &id]).status().unwrap().success());
-        }
+    for id in workers(memory_bytes) {
+        assert!(std::process::Command::new("kill").args(["-9", &id]).status().unwrap().success());
     }
+}
+
+/// The process ids of the workers of this memory limit.
+fn workers(memory_bytes: u64) -> Vec<String> {
+    let argument = memory_bytes.to_string();
+    let is_worker = |process: &std::fs::DirEntry| {
+        let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|part| part == argument.as_bytes())
+    };
+    let processes = std::fs::read_dir("/proc").unwrap().flatten().filter(is_worker);
+    processes.map(|process| process.file_name().into_string().unwrap()).collect()
 }
 
 async fn client_of(limits: Limits) -> Client {
