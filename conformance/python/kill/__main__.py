@@ -17,13 +17,14 @@ import tempfile
 import threading
 import time
 
-from kill.clients import DATABASE, PROCEDURE, PROCEDURE_BODY
+from kill.clients import DATABASE, PROCEDURE
 from kill.journal import read
 from kill.judge import Judge, plain
 from kill.load import CONTAINERS, THROUGHPUT, work
 from kill.tables import TABLE, read_table, service
 from support import server as program
-from support.control import control, partitions
+from support import steps
+from support.control import SPLIT_STATUS, partitions, split
 from support.server import Server
 from support.wire import Wire
 
@@ -46,8 +47,6 @@ AIMED_CHANCE = 0.6
 AIMED_SECONDS = (0.0, 0.04)
 # Rounds are added while no partition was split, up to this many times their number.
 SPLIT_ROUNDS_FACTOR = 3
-# What a request to split may be answered: done, not to be divided, split meanwhile, busy.
-SPLIT_STATUS = (200, 400, 404, 503)
 
 
 def script_workers(server):
@@ -97,14 +96,14 @@ class Driver:
         for index, worker in enumerate(self.workers):
             worker["pipe"].send((number, self._owned_by(index), self._shared()))
         end = time.monotonic() + self.chance.uniform(*LOAD_SECONDS)
-        split = self._begin_split(end) if self.splits else None
+        asking = self._begin_split(end) if self.splits else None
         self._kill_script_workers(end)
         # Set first: an answer that comes behind it may be the echo of a request that the SDK sent twice.
         self.over.set()
         self.server.kill()
         violations = self._wait_for_clients()
-        if split:
-            split.join()
+        if asking:
+            asking.join()
             violations += self.split_violations
         before_restart()
         violations += self._verify()
@@ -140,8 +139,7 @@ class Driver:
             found = partitions(self.server, DATABASE, container)
             partition = found[int(place * len(found))]["id"]
             time.sleep(max(0.0, moment - time.monotonic()))
-            path = f"dbs/{DATABASE}/colls/{container}/partitions/{partition}/split"
-            status, body = control(self.server, "POST", path)
+            status, body = split(self.server, DATABASE, container, partition)
             if status not in SPLIT_STATUS:
                 self.split_violations.append(f"split: partition {partition} of {container} is answered with {status}: {body}")
         except (OSError, http.client.HTTPException):
@@ -164,7 +162,7 @@ class Driver:
                 headers = {"x-ms-offer-throughput": THROUGHPUT[name]} if name in THROUGHPUT else {}
                 answer = wire.send("POST", f"/dbs/{DATABASE}/colls", {"id": name, **definition}, headers)
                 assert answer.status == 201, answer.body
-                script = {"id": PROCEDURE, "body": PROCEDURE_BODY}
+                script = {"id": PROCEDURE, "body": steps.PROCEDURE}
                 answer = wire.send("POST", f"/dbs/{DATABASE}/colls/{name}/sprocs", script)
                 assert answer.status == 201, answer.body
         with service(self.server.table_port) as client:
