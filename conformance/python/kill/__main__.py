@@ -45,8 +45,8 @@ SPLIT_BYTES = 30_000
 # How often the kill is aimed at a split that was asked for, and how long after the request it comes.
 AIMED_CHANCE = 0.6
 AIMED_SECONDS = (0.0, 0.04)
-# Rounds are added while no partition was split, up to this many times their number.
-SPLIT_ROUNDS_FACTOR = 3
+# Rounds are added while something has not happened that should be tested, up to this many times their number.
+ROUNDS_FACTOR = 3
 
 
 def script_workers(server):
@@ -74,6 +74,7 @@ class Driver:
         self.tokens = {}  # (container, range) -> LSN
         self.start_seconds = []
         self.done = self.refused = self.unknown = 0
+        self.procedures = 0
         self.killed_workers = 0
         self.server.start()
         self._make_containers()
@@ -182,7 +183,7 @@ class Driver:
             if not worker["pipe"].poll(CLIENT_SECONDS_MAX):
                 violations.append(f"client {index} hangs")
                 continue
-            worker["pipe"].recv()
+            self.procedures += worker["pipe"].recv()
         return violations
 
     def _verify(self):
@@ -221,9 +222,24 @@ class Driver:
                     observed[key] = item
         return observed
 
+    def killed_in_calls(self):
+        """How many processes were killed while they executed a procedure, as the server has noticed."""
+        return self.server.logged("script_worker_lost")
+
     def split_count(self):
         """How many partitions were split since the containers were made."""
         return self.ranges() - self.first_ranges
+
+    def thin(self):
+        """What did not happen in any of the rounds, but should have."""
+        found = []
+        if self.procedures == 0:
+            found.append("no stored procedure was acknowledged")
+        if self.killed_in_calls() == 0:
+            found.append("no process was killed while it executed a procedure")
+        if self.splits and self.split_count() == 0:
+            found.append("no partition was split")
+        return found
 
     def ranges(self):
         """The number of ranges of all containers."""
@@ -258,8 +274,8 @@ def main():
     begun = time.monotonic()
     driver = Driver(folder, seed, splits=arguments.splits)
     passed = failed = 0
-    for number in range(1, arguments.rounds * (SPLIT_ROUNDS_FACTOR if arguments.splits else 1) + 1):
-        if number > arguments.rounds and driver.split_count() > 0:
+    for number in range(1, arguments.rounds * ROUNDS_FACTOR + 1):
+        if number > arguments.rounds and not driver.thin():
             break
         try:
             violations = driver.round(number)
@@ -274,15 +290,17 @@ def main():
         if number % 10 == 0:
             print(f"round {number}: {len(driver.judge.state)} items, {driver.done} acknowledged, {driver.refused} refused, "
                   f"{driver.unknown} unknown, start {driver.start_seconds[-1]:.2f} s", flush=True)
-    if arguments.splits and not failed:
+    killed_in_calls = driver.killed_in_calls()
+    if not failed:
+        thin = driver.thin()
+        for complaint in thin:
+            print(f"{complaint}, so that was not tested")
+        failed += bool(thin)
         print(f"{driver.split_count()} splits")
-        if driver.split_count() == 0:
-            print("no partition was split, so nothing was tested")
-            failed += 1
     driver.close()
     starts = sorted(driver.start_seconds) or [0.0]
     print(f"{driver.done} writes acknowledged, {driver.refused} refused, {driver.unknown} unknown, "
-          f"{driver.killed_workers} script workers killed, in {time.monotonic() - begun:.0f} s; ready after {starts[len(starts) // 2]:.2f} s (median), {starts[-1]:.2f} s (most)")
+          f"{driver.procedures} procedures; {driver.killed_workers} script workers killed, {killed_in_calls} in calls; in {time.monotonic() - begun:.0f} s; ready after {starts[len(starts) // 2]:.2f} s (median), {starts[-1]:.2f} s (most)")
     if failed:
         print(f"journals and data are kept in {folder}; repeat with --seed {seed}")
     elif not arguments.keep:
