@@ -21,6 +21,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
@@ -51,7 +52,7 @@ class ExecutionTest extends Fixture {
 
     private CosmosStoredProcedureResponse run(String name, Object... parameters) {
         var options = new CosmosStoredProcedureRequestOptions().setPartitionKey(KEY).setScriptLoggingEnabled(true);
-        return container.getScripts().getStoredProcedure(name).execute(List.of(parameters), options);
+        return container.getScripts().getStoredProcedure(name).execute(Arrays.asList(parameters), options);
     }
 
     private void create(Map<String, ?> item) {
@@ -133,7 +134,7 @@ class ExecutionTest extends Fixture {
         var free = Map.of("id", "other", "pk", "k", "name", "free");
         assertEquals("free", container.upsertItem(free, KEY, before("unique")).getItem().get("name"));
         List<String> found = new ArrayList<>();
-        String continuation = "";
+        String continuation = null;
         for (int size : new int[] {2, 2, 1}) {
             var query = "SELECT VALUE c.id FROM c WHERE c.number > 0 ORDER BY c.number";
             var page = json(run("nextPage", query, 2, continuation).getResponseAsString());
