@@ -27,6 +27,7 @@ from support import steps
 from support.control import SPLIT_STATUS, partitions, split
 from support.server import Server
 from support.wire import Wire
+from support.workers import script_workers
 
 # By hand is what makes the load; the SDK over both transports is what users have, and that of tables.
 CLIENTS = ["raw", "raw", "raw", "http", "https", "table", "table"]
@@ -47,17 +48,6 @@ AIMED_CHANCE = 0.6
 AIMED_SECONDS = (0.0, 0.04)
 # Rounds are added while something has not happened that should be tested, up to this many times their number.
 ROUNDS_FACTOR = 3
-
-
-def script_workers(server):
-    """The processes of a server that execute scripts."""
-    found = []
-    for task in pathlib.Path(f"/proc/{server}/task").glob("*/children"):
-        try:
-            found += [int(process) for process in task.read_text().split()]
-        except OSError:
-            pass  # the thread has ended
-    return found
 
 
 class Driver:
