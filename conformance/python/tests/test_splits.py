@@ -24,7 +24,7 @@ SPLIT_FROM = 40
 SECONDS_MAX = 120
 
 
-# Every so many calls of a writer delete one of its items.
+# Every so many calls of a writer delete one of its items, if it is there.
 DELETE_EVERY = 5
 
 
@@ -43,8 +43,8 @@ class Entry:
 
     def begin_delete(self, count):
         self.deletes.add(count)
-        self.deletes_begun += 1
         self.is_being_deleted = True
+        self.deletes_begun += 1
 
     def add(self, count, met_outage, is_acknowledged):
         self.operations.append(count)
@@ -172,10 +172,11 @@ class Writer(Actor):
 
     def __call__(self):
         self.count += 1
-        number = (self.count if self.count % 3 else self.count // 3) % ITEMS_MAX
+        deletes = self.count % DELETE_EVERY == 0
+        number = (self.count // 2 if deletes else self.count if self.count % 3 else self.count // 3) % ITEMS_MAX
         id, key = f"{self.index}-{number}", KEYS[number % len(KEYS)]
         entry = self.actors.journal.setdefault(id, Entry(key))
-        if self.count % DELETE_EVERY == 0 and entry.is_present():
+        if deletes and entry.is_present():
             entry.begin_delete(self.count)
             answer, met_outage = self.call(lambda: self.delete(id, entry))
         else:
