@@ -21,8 +21,10 @@ pub(crate) enum Question {
     Means,
     /// A filter that no index can answer.
     Scan,
-    /// A filter by a user-defined function.
+    /// A filter by a user-defined function of a number.
     Function,
+    /// The same by a function of the whole document.
+    FunctionOfDocument,
 }
 
 impl Question {
@@ -38,6 +40,7 @@ impl Question {
             "means" => Question::Means,
             "scan" => Question::Scan,
             "function" => Question::Function,
+            "document-function" => Question::FunctionOfDocument,
             _ => return None,
         })
     }
@@ -87,6 +90,9 @@ impl Question {
             Question::Function => {
                 (None, r#"{"query":"SELECT VALUE COUNT(1) FROM c WHERE udf.isLarge(c.score)"}"#.to_owned())
             }
+            Question::FunctionOfDocument => {
+                (None, r#"{"query":"SELECT VALUE COUNT(1) FROM c WHERE udf.isLargeDocument(c)"}"#.to_owned())
+            }
         }
     }
 
@@ -106,7 +112,9 @@ impl Question {
             Question::Means => "SELECT doc->>'category', avg((doc->>'price')::float8) FROM docs GROUP BY 1",
             Question::Scan => "SELECT count(*)::text FROM docs WHERE length(doc->>'text') = 1",
             // Not asked.
-            Question::Function => "SELECT count(*)::text FROM docs WHERE (doc->>'score')::float8 > 5000",
+            Question::Function | Question::FunctionOfDocument => {
+                "SELECT count(*)::text FROM docs WHERE (doc->>'score')::float8 > 5000"
+            }
         }
     }
 
@@ -121,9 +129,12 @@ impl Question {
             Question::Mail => vec![format!(r#"{{"user":{{"mail":"u{number}@example.org"}}}}"#)],
             Question::Top => vec![format!(r#"{{"category":"c{category}"}}"#)],
             Question::TopComposite => vec![format!("c{category}")],
-            Question::Count | Question::Groups | Question::Means | Question::Scan | Question::Function => {
-                Vec::new()
-            }
+            Question::Count
+            | Question::Groups
+            | Question::Means
+            | Question::Scan
+            | Question::Function
+            | Question::FunctionOfDocument => Vec::new(),
         }
     }
 }

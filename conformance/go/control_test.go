@@ -13,6 +13,7 @@ import (
 // partition is a physical partition as the control API shows it.
 type partition struct {
 	ID                string
+	State             string
 	Documents         int
 	Parents           []string
 	ThrottledRequests int

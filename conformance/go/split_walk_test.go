@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -269,7 +270,43 @@ func (w *walkers) crash(t *testing.T, deadline time.Time) {
 	w.outages.Add(1)
 }
 
-// splitUntil splits the largest partition again and again, and kills the server twice.
+// isUnfinished tells whether a split is at work.
+func (w *walkers) isUnfinished(t *testing.T) bool {
+	t.Helper()
+	return slices.ContainsFunc(w.server.partitions(t, "d", "c"), func(one partition) bool {
+		return one.State == "splitting" || one.State == "separating"
+	})
+}
+
+// crashIn asks for a split and kills the server as soon as it is seen to be at work; answers how often it was killed.
+func (w *walkers) crashIn(t *testing.T, request *http.Request, deadline time.Time) int {
+	t.Helper()
+	ended := make(chan error, 1)
+	go func() {
+		var split struct{ Children []string }
+		ended <- send(request, &split)
+	}()
+	isDone, isUnfinished := false, false
+	for !isUnfinished && !isDone {
+		select {
+		case <-ended:
+			isDone = true
+		default:
+		}
+		// The split itself may be too short to be seen; its children go on sharing rows for a while.
+		isUnfinished = w.isUnfinished(t)
+	}
+	if !isUnfinished {
+		return 0
+	}
+	w.crash(t, deadline)
+	if !isDone {
+		<-ended
+	}
+	return 1
+}
+
+// splitUntil splits the largest partition again and again, and kills the server twice, once while a split is unfinished.
 func (w *walkers) splitUntil(t *testing.T, count int, deadline time.Time) {
 	t.Helper()
 	kills := 0
@@ -284,16 +321,11 @@ func (w *walkers) splitUntil(t *testing.T, count int, deadline time.Time) {
 			continue
 		}
 		request := w.server.control(t, "POST", fmt.Sprintf("%s/%s/split", partitionsPath("d", "c"), largest.ID))
-		var split struct{ Children []string }
-		if kills == 1 && len(partitions) >= 6 {
-			// In the middle of a split; it may have happened or not.
-			ended := make(chan error)
-			go func() { ended <- send(request, &split) }()
-			w.crash(t, deadline)
-			<-ended
-			kills++
+		if kills == 1 && len(partitions) >= 4 {
+			kills += w.crashIn(t, request, deadline)
 			continue
 		}
+		var split struct{ Children []string }
 		must(t, send(request, &split))
 		equal(t, 2, len(split.Children))
 		if kills == 0 && len(partitions) >= 3 {

@@ -9,6 +9,13 @@ const server = new Server();
 before(() => server.start());
 after(() => server.dispose());
 
+// A time of scripts in which so many items can neither be imported nor deleted, and how many are not to be deleted.
+const SHORT_MS = 200;
+const ITEMS = 20_000;
+const KEPT = 100;
+// Bounds a test whose procedure gets nowhere.
+const CALLS_MAX = 1_000;
+
 const text = (name) => readFileSync(new URL(`../../scripts/${name}.js`, import.meta.url), "utf8");
 
 for (const scheme of SCHEMES) {
@@ -78,24 +85,21 @@ for (const scheme of SCHEMES) {
       assert.deepEqual(states, ["e", "e", "i"]);
     });
 
-    it("imports and deletes in bulk, and throws without a trace", async () => {
+    it("imports, upserts and deletes in bulk, and throws without a trace", async () => {
       await fresh();
-      await procedure("bulkImport");
-      await procedure("bulkDelete");
-      await procedure("throwAfterTwo");
-      const items = Array.from({ length: 150 }, (_, n) => ({ id: `i${n}`, pk: "k", n }));
-      for (let done = 0; done < items.length; ) {
-        done += await run("bulkImport", items.slice(done), false);
-      }
-      let deleted = 0;
-      for (let more = true; more; ) {
-        const answer = await run("bulkDelete", "SELECT * FROM c WHERE c.n >= 50");
-        deleted += answer.deleted;
-        more = answer.continuation;
-      }
-      assert.equal(deleted, 100);
+      for (const name of ["bulkImport", "bulkDelete", "throwAfterTwo"]) await procedure(name);
+      const items = Array.from({ length: 30 }, (_, n) => ({ id: `i${n}`, pk: "k", n }));
+      assert.equal(await run("bulkImport", items, false), 30);
+      assert.deepEqual(await statusOf(() => run("bulkImport", items.slice(29), false)), [400, 409]);
+      const changed = Array.from({ length: 20 }, (_, n) => ({ id: `i${n + 20}`, pk: "k", n: n + 1020 }));
+      assert.equal(await run("bulkImport", changed, true), 20);
+      const { resources } = await container.items.readAll().fetchAll();
+      const numbers = Array.from({ length: 40 }, (_, n) => (n < 20 ? n : n + 1000));
+      assert.deepEqual(resources.map((item) => item.n).sort((a, b) => a - b), numbers);
+      const deleted = await run("bulkDelete", "SELECT * FROM c WHERE c.n >= 10");
+      assert.deepEqual(deleted, { deleted: 30, continuation: false });
       assert.deepEqual(await statusOf(() => run("throwAfterTwo", "k")), [400, 0]);
-      assert.equal((await ids()).length, 50);
+      assert.equal((await ids()).length, 10);
     });
 
     it("counts, pages, numbers, checks and marks", async () => {
@@ -132,3 +136,66 @@ for (const scheme of SCHEMES) {
     });
   });
 }
+
+describe("bulk procedures whose time is used up", () => {
+  const short = new Server("dev", "--script-timeout-ms", String(SHORT_MS));
+  let client, container;
+  before(async () => {
+    await short.start();
+    client = short.client("http");
+    const { database } = await client.databases.create({ id: "d" });
+    ({ container } = await database.containers.create({ id: "c", partitionKey: "/pk" }));
+  });
+  after(async () => {
+    client.dispose();
+    await short.dispose();
+  });
+
+  const count = async () => {
+    const query = "SELECT VALUE COUNT(1) FROM c";
+    return (await container.items.query(query, { partitionKey: "k" }).fetchAll()).resources[0];
+  };
+
+  /** Calls a procedure until `step` says that it is done; returns how many calls were not stopped. */
+  const repeat = async (name, parameters, step) => {
+    const procedure = container.scripts.storedProcedure(name);
+    let good = 0;
+    for (let calls = 0, more = true; more; calls++) {
+      assert.ok(calls < CALLS_MAX);
+      let answer;
+      try {
+        answer = (await procedure.execute("k", parameters())).resource;
+        good++;
+      } catch (error) {
+        // It was stopped, and nothing of this call is committed.
+        assert.equal(Number(error.code), 408);
+      }
+      more = await step(answer);
+    }
+    return good;
+  };
+
+  it("go on where they stopped, after each call with as much as it has told", async () => {
+    for (const name of ["bulkImport", "bulkDelete"]) {
+      await container.scripts.storedProcedures.create({ id: name, body: text(name) });
+    }
+    const items = Array.from({ length: ITEMS }, (_, n) => ({ id: `i${n}`, pk: "k", n }));
+    let done = 0;
+    const imports = await repeat("bulkImport", () => [items.slice(done), false], async (answer) => {
+      done += answer ?? 0;
+      assert.equal(await count(), done);
+      return done < ITEMS;
+    });
+    assert.ok(imports > 1);
+    let deleted = 0;
+    const deletes = await repeat("bulkDelete", () => [`SELECT * FROM c WHERE c.n >= ${KEPT}`], async (answer) => {
+      deleted += answer?.deleted ?? 0;
+      assert.equal(await count(), ITEMS - deleted);
+      return answer?.continuation ?? true;
+    });
+    assert.ok(deletes > 1);
+    const { resources } = await container.items.readAll().fetchAll();
+    const numbers = resources.map((item) => item.n).sort((a, b) => a - b);
+    assert.deepEqual(numbers, Array.from({ length: KEPT }, (_, n) => n));
+  });
+});

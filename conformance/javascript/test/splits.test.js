@@ -18,7 +18,23 @@ const server = new Server();
 before(() => server.start());
 after(() => server.dispose());
 
-/** Splits the largest partition again and again, and kills the server twice. */
+const isUnfinished = async (container) =>
+  (await partitions(server, container)).some(({ state }) => state === "splitting" || state === "separating");
+
+/** Kills the server as soon as a split is seen to be at work; answers how often it was killed. */
+async function crashIn(splitting, walkers, container) {
+  let isDone = false;
+  const ended = splitting.catch(() => {}).finally(() => (isDone = true));
+  let unfinished = false;
+  while (!unfinished && !isDone) unfinished = await isUnfinished(container);
+  // The split itself may be too short to be seen; its children go on sharing rows for a while.
+  unfinished ||= await isUnfinished(container);
+  if (unfinished) await walkers.crash();
+  await ended;
+  return unfinished ? 1 : 0;
+}
+
+/** Splits the largest partition again and again, and kills the server twice, once while a split is unfinished. */
 async function splitAll(walkers, container) {
   let kills = 0;
   for (let turn = 0; turn < TURNS_MAX; turn++) {
@@ -28,10 +44,8 @@ async function splitAll(walkers, container) {
     const largest = found.reduce((most, one) => (one.documents > most.documents ? one : most));
     if (largest.documents < SPLIT_FROM) continue;
     const splitting = control(server, "POST", `${partitionsPath(container)}/${largest.id}/split`);
-    if (kills === 1 && found.length >= 6) {
-      // In the middle of a split; it may have happened or not.
-      await Promise.all([splitting.catch(() => {}), walkers.crash()]);
-      kills++;
+    if (kills === 1 && found.length >= 4) {
+      kills += await crashIn(splitting, walkers, container);
       continue;
     }
     assert.equal((await splitting).children.length, 2);

@@ -11,6 +11,7 @@ import h2.config
 import h2.connection
 import h2.settings
 
+from support.server import EMULATOR_KEY
 from support.wire import Wire, headers_for
 
 CONTAINER = "/dbs/db/colls/c"
@@ -23,6 +24,8 @@ HALF_BODIES = 2_000
 WINDOW_CONNECTIONS = 4
 WINDOW_STREAMS = 100
 BATCH_READS = 100
+# A query of one item whose function is hostile.
+ENDLESS_QUERY = "SELECT VALUE udf.hostile() FROM c WHERE c.id = 'small'"
 # How long a client waits that was sent away, about as the server asks it to.
 AGAIN_SECONDS = 0.5
 # Until the connections of an attack are there.
@@ -123,9 +126,9 @@ def _attack(clients, port, count, sent, *arguments):
         assert held is not None
 
 
-def _request(verb, path, headers, body=b"", length=None):
+def _request(verb, path, headers, body=b"", length=None, key=EMULATOR_KEY):
     """The bytes of a signed request."""
-    every = {"host": "localhost", **headers_for(verb, path), **headers}
+    every = {"host": "localhost", **headers_for(verb, path, key=key), **headers}
     every["content-length"] = str(len(body) if length is None else length)
     lines = "".join(f"{name}: {value}\r\n" for name, value in every.items())
     return f"{verb} {path} HTTP/1.1\r\n{lines}\r\n".encode() + body
@@ -174,7 +177,7 @@ def _in_threads(port, count, sent, request):
     return threads
 
 
-def ask(port, count, sent, text):
+def ask(port, count, sent, text, key=EMULATOR_KEY):
     """So many clients that ask the same query."""
     headers = {
         "content-type": "application/query+json",
@@ -182,13 +185,20 @@ def ask(port, count, sent, text):
         "x-ms-documentdb-partitionkey": '["a"]',
     }
     body = json.dumps({"query": text, "parameters": []}).encode()
-    return _in_threads(port, count, sent, lambda: _request("POST", f"{CONTAINER}/docs", headers, body))
+    return _in_threads(port, count, sent, lambda: _request("POST", f"{CONTAINER}/docs", headers, body, key=key))
 
 
 def execute(port, count, sent, procedure):
     """So many clients that execute the same procedure."""
     headers = {"x-ms-documentdb-partitionkey": '["a"]'}
     return _in_threads(port, count, sent, lambda: _request("POST", f"{CONTAINER}/sprocs/{procedure}", headers, b"[]"))
+
+
+def create(port, count, sent, trigger):
+    """So many clients that create an item with the same trigger before it."""
+    headers = {"x-ms-documentdb-partitionkey": '["a"]', "x-ms-documentdb-pre-trigger-include": trigger}
+    body = json.dumps({"id": "triggered", "pk": "a"}).encode()
+    return _in_threads(port, count, sent, lambda: _request("POST", f"{CONTAINER}/docs", headers, body))
 
 
 def read_in_batches(port, count, sent):

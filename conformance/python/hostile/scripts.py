@@ -1,14 +1,17 @@
-"""Stored procedures that do not stop, take memory or look for a way out, and a bystander beside them."""
+"""Scripts that do not stop, take memory or look for a way out, and a bystander beside them.
+
+All are stored procedures; some are also triggers, and functions of queries.
+"""
 
 import pathlib
 import threading
 import time
 
-from hostile import attacks
-from hostile.attacks import CONTAINER, Attack
-from hostile.bystander import Bystander
+from hostile import attacks, beside, sandbox
+from hostile.attacks import CONTAINER
 from support.server import Server
 from support.wire import Wire
+from support.workers import script_workers, status
 
 BUDGET_MS = 400
 # How long after its budget a script has to be stopped, as the client sees it.
@@ -17,12 +20,9 @@ STOP_MS = 150
 # what the process takes by itself does not count.
 MEMORY_BYTES = 64 << 20
 MEMORY_MARGIN = 1.1
-# How much longer the bystander may wait than without scripts; the best of three counts.
-SLOWDOWN_MAX = 2
-# A wait of one time slice of the kernel is no slowdown: without scripts the waits are shorter than that.
-SLICE_MS = 4
+# What the server may take to kill a script that cannot be interrupted, a function of a query later than others.
+FUNCTION_STOP_MS = 200
 ATTEMPTS = 3
-MEASURED_SECONDS = 3
 SAMPLE_SECONDS = 0.002
 
 STOPPED, REFUSED, ENDED = 408, (400, 403, 413), 200
@@ -63,6 +63,11 @@ SCRIPTS = {
         "if (found.length > 0) while (true) {} import('os').then(function () { while (true) {} }, function () {});", (ENDED,)),
 }
 
+# Those that are also a trigger and a function of a query.
+ALSO_ELSEWHERE = [
+    "endless loop", "loop inside catch", "loop inside finally", "catastrophic pattern", "huge indexOf",
+    "endless promises", "getter in an error", "memory bomb", "doubled string", "deep recursion"]
+
 # Every built-in function of these, on something that claims to be very long.
 GENERATED = """function (owner, name) {
     var object = { 'Array.prototype': Array.prototype, 'String.prototype': String.prototype,
@@ -97,19 +102,17 @@ class Peak(threading.Thread):
 
     def run(self):
         while not self.over.wait(SAMPLE_SECONDS):
-            self.peak = max([self.peak, *resident(self.server, "VmHWM:")])
+            self.peak = max([self.peak, *resident(self.server, "VmHWM")])
 
 
 def resident(server, field):
     """A line of the status of all processes of scripts, in bytes."""
     sizes = []
-    for task in pathlib.Path(f"/proc/{server}/task").glob("*/children"):
+    for worker in script_workers(server):
         try:
-            for child in task.read_text().split():
-                status = pathlib.Path(f"/proc/{child}/status").read_text()
-                sizes += [int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith(field)]
-        except (OSError, IndexError):
-            pass  # a thread or process that has ended
+            sizes.append(int(status(worker)[field].split()[0]) << 10)
+        except (OSError, KeyError):
+            pass  # it has ended
     return sizes
 
 
@@ -121,13 +124,15 @@ def attack(test, folder):
             _define(wire, "fine", "function (n) { getContext().getResponse().setBody(n + 1); }")
             _define(wire, "generated", GENERATED)
             _is_fine(wire)
-            warm = max(resident(server.process.pid, "VmRSS:"), default=0)
+            warm = max(resident(server.process.pid, "VmRSS"), default=0)
             peak = Peak(server.process.pid)
             peak.start()
             for name, (text, statuses) in SCRIPTS.items():
                 _define(wire, "hostile", f"function () {{ {text} }}")
                 _check(test, wire, name, lambda: _execute(wire, "hostile", []), statuses)
+            _check_elsewhere(test, wire)
             _check_generated(test, wire)
+            sandbox.check_workers(test, server)
             peak.over.set()
             peak.join()
             taken = peak.peak - warm
@@ -135,15 +140,30 @@ def attack(test, folder):
                        f"{taken / (1 << 20):.1f} MiB, besides {warm / (1 << 20):.1f} MiB of a process")
             items = list(wire.feed(f"{CONTAINER}/docs"))
             test.check("hostile scripts leave nothing", len(items) == len(attacks.items()), len(items))
-        _beside(test, server)
+            _define_endless(wire)
+        beside.check_bystander(test, server)
+        sandbox.check_busy(test, server)
         test.check("the server lives", server.is_running())
         code = server.stop()
         test.check("the server stops in order after hostile scripts", code == 0, server.errors() if code else "")
 
 
-def _define(wire, name, text):
-    answer = wire.send("POST", f"{CONTAINER}/sprocs", {"id": name, "body": text}, {"x-ms-documentdb-is-upsert": "true"})
+def _define(wire, name, text, kind="sprocs", **others):
+    body = {"id": name, "body": text, **others}
+    answer = wire.send("POST", f"{CONTAINER}/{kind}", body, {"x-ms-documentdb-is-upsert": "true"})
     assert answer.status in (200, 201), answer.body
+
+
+def _define_everywhere(wire, text):
+    """A hostile script as a procedure, as a trigger before and after a create, and as a function."""
+    _define(wire, "hostile", text)
+    _define(wire, "hostile", text, "udfs")
+    for time_ in ("Pre", "Post"):
+        _define(wire, f"hostile{time_}", text, "triggers", triggerType=time_, triggerOperation="Create")
+
+
+def _define_endless(wire):
+    _define_everywhere(wire, f"function () {{ {SCRIPTS['endless loop'][0]} }}")
 
 
 def _execute(wire, name, parameters):
@@ -162,11 +182,28 @@ def _timed(execute):
     return status, (time.monotonic() - begun) * 1000
 
 
-def _check(test, wire, name, execute, statuses):
+def _check_elsewhere(test, wire):
+    """Some of the scripts as triggers and as functions; those answer 400 for whatever their script does."""
+    triggered = lambda name: wire.item("POST", CONTAINER, ["a"], None, {"id": "triggered", "pk": "a"}, name)
+    headers = {"content-type": "application/query+json", "x-ms-documentdb-isquery": "True",
+               "x-ms-documentdb-partitionkey": '["a"]'}
+    query = lambda: wire.send("POST", f"{CONTAINER}/docs", {"query": attacks.ENDLESS_QUERY}, headers)
+    for name in ALSO_ELSEWHERE:
+        text, statuses = SCRIPTS[name]
+        _define_everywhere(wire, f"function () {{ {text} }}")
+        for time_ in ("pre", "post"):
+            include = {f"x-ms-documentdb-{time_}-trigger-include": f"hostile{time_.capitalize()}"}
+            _check(test, wire, f"{name}, in a {time_}-trigger", lambda: triggered(include), statuses)
+        # Promises of a function are not waited for.
+        right = (ENDED,) if name == "endless promises" else (400,)
+        _check(test, wire, f"{name}, in a query", query, right, FUNCTION_STOP_MS)
+
+
+def _check(test, wire, name, execute, statuses, stop_ms=STOP_MS):
     """Stopped in time, with the right status, and the next call works."""
     for _ in range(ATTEMPTS):
         status, milliseconds = _timed(execute)
-        is_right = status in statuses and milliseconds <= BUDGET_MS + STOP_MS and _is_fine(wire)
+        is_right = status in statuses and milliseconds <= BUDGET_MS + stop_ms and _is_fine(wire)
         if is_right:
             break
     test.check(f"the script is stopped: {name}", is_right, f"{status} after {milliseconds:.0f} ms")
@@ -189,25 +226,3 @@ def _check_generated(test, wire):
                 slow.append(f"{owner}.{name}: {status} after {milliseconds:.0f} ms")
     test.check("generated scripts are stopped", count > 100 and not slow, f"{count} built-ins {' '.join(slow)}")
     test.check("the next script works after generated ones", _is_fine(wire))
-
-
-def _beside(test, server):
-    """Reads and health checks beside endless scripts, over the same without."""
-    bystander = Bystander(server.port)
-    idle = [bystander.measure(MEASURED_SECONDS) for _ in range(ATTEMPTS)]
-    calibrated = tuple(max(column) for column in zip(*idle))
-    with Wire(server.port) as wire:
-        _define(wire, "hostile", f"function () {{ {SCRIPTS['endless loop'][0]} }}")
-    with Attack(attacks.execute, server.port, 4, "hostile"):
-        measured = []
-        while len(measured) < ATTEMPTS and not _is_good(measured, calibrated):
-            measured.append(bystander.measure(MEASURED_SECONDS))
-    best = min(measured, key=max)
-    detail = f"p99 read {best[0]:.1f} of {calibrated[0]:.1f} ms, health {best[1]:.1f} of {calibrated[1]:.1f} ms"
-    test.check("the bystander is served beside endless scripts", _is_good(measured, calibrated), detail)
-    bystander.close()
-
-
-def _is_good(measured, calibrated):
-    bounds = [max(SLOWDOWN_MAX * idle, SLICE_MS) for idle in calibrated]
-    return any(all(wait <= bound for wait, bound in zip(waits, bounds)) for waits in measured)

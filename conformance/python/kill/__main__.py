@@ -17,15 +17,17 @@ import tempfile
 import threading
 import time
 
-from kill.clients import DATABASE, PROCEDURE, PROCEDURE_BODY
+from kill.clients import DATABASE, PROCEDURE
 from kill.journal import read
 from kill.judge import Judge, plain
 from kill.load import CONTAINERS, THROUGHPUT, work
 from kill.tables import TABLE, read_table, service
 from support import server as program
-from support.control import control, partitions
+from support import steps
+from support.control import SPLIT_STATUS, partitions, split
 from support.server import Server
 from support.wire import Wire
+from support.workers import script_workers
 
 # By hand is what makes the load; the SDK over both transports is what users have, and that of tables.
 CLIENTS = ["raw", "raw", "raw", "http", "https", "table", "table"]
@@ -44,21 +46,8 @@ SPLIT_BYTES = 30_000
 # How often the kill is aimed at a split that was asked for, and how long after the request it comes.
 AIMED_CHANCE = 0.6
 AIMED_SECONDS = (0.0, 0.04)
-# Rounds are added while no partition was split, up to this many times their number.
-SPLIT_ROUNDS_FACTOR = 3
-# What a request to split may be answered: done, not to be divided, split meanwhile, busy.
-SPLIT_STATUS = (200, 400, 404, 503)
-
-
-def script_workers(server):
-    """The processes of a server that execute scripts."""
-    found = []
-    for task in pathlib.Path(f"/proc/{server}/task").glob("*/children"):
-        try:
-            found += [int(process) for process in task.read_text().split()]
-        except OSError:
-            pass  # the thread has ended
-    return found
+# Rounds are added while something has not happened that should be tested, up to this many times their number.
+ROUNDS_FACTOR = 3
 
 
 class Driver:
@@ -75,6 +64,7 @@ class Driver:
         self.tokens = {}  # (container, range) -> LSN
         self.start_seconds = []
         self.done = self.refused = self.unknown = 0
+        self.procedures = 0
         self.killed_workers = 0
         self.server.start()
         self._make_containers()
@@ -97,14 +87,14 @@ class Driver:
         for index, worker in enumerate(self.workers):
             worker["pipe"].send((number, self._owned_by(index), self._shared()))
         end = time.monotonic() + self.chance.uniform(*LOAD_SECONDS)
-        split = self._begin_split(end) if self.splits else None
+        asking = self._begin_split(end) if self.splits else None
         self._kill_script_workers(end)
         # Set first: an answer that comes behind it may be the echo of a request that the SDK sent twice.
         self.over.set()
         self.server.kill()
         violations = self._wait_for_clients()
-        if split:
-            split.join()
+        if asking:
+            asking.join()
             violations += self.split_violations
         before_restart()
         violations += self._verify()
@@ -140,8 +130,7 @@ class Driver:
             found = partitions(self.server, DATABASE, container)
             partition = found[int(place * len(found))]["id"]
             time.sleep(max(0.0, moment - time.monotonic()))
-            path = f"dbs/{DATABASE}/colls/{container}/partitions/{partition}/split"
-            status, body = control(self.server, "POST", path)
+            status, body = split(self.server, DATABASE, container, partition)
             if status not in SPLIT_STATUS:
                 self.split_violations.append(f"split: partition {partition} of {container} is answered with {status}: {body}")
         except (OSError, http.client.HTTPException):
@@ -164,7 +153,7 @@ class Driver:
                 headers = {"x-ms-offer-throughput": THROUGHPUT[name]} if name in THROUGHPUT else {}
                 answer = wire.send("POST", f"/dbs/{DATABASE}/colls", {"id": name, **definition}, headers)
                 assert answer.status == 201, answer.body
-                script = {"id": PROCEDURE, "body": PROCEDURE_BODY}
+                script = {"id": PROCEDURE, "body": steps.PROCEDURE}
                 answer = wire.send("POST", f"/dbs/{DATABASE}/colls/{name}/sprocs", script)
                 assert answer.status == 201, answer.body
         with service(self.server.table_port) as client:
@@ -184,7 +173,7 @@ class Driver:
             if not worker["pipe"].poll(CLIENT_SECONDS_MAX):
                 violations.append(f"client {index} hangs")
                 continue
-            worker["pipe"].recv()
+            self.procedures += worker["pipe"].recv()
         return violations
 
     def _verify(self):
@@ -223,9 +212,24 @@ class Driver:
                     observed[key] = item
         return observed
 
+    def killed_in_calls(self):
+        """How many processes were killed while they executed a procedure, as the server has noticed."""
+        return self.server.logged("script_worker_lost")
+
     def split_count(self):
         """How many partitions were split since the containers were made."""
         return self.ranges() - self.first_ranges
+
+    def thin(self):
+        """What did not happen in any of the rounds, but should have."""
+        found = []
+        if self.procedures == 0:
+            found.append("no stored procedure was acknowledged")
+        if self.killed_in_calls() == 0:
+            found.append("no process was killed while it executed a procedure")
+        if self.splits and self.split_count() == 0:
+            found.append("no partition was split")
+        return found
 
     def ranges(self):
         """The number of ranges of all containers."""
@@ -260,8 +264,8 @@ def main():
     begun = time.monotonic()
     driver = Driver(folder, seed, splits=arguments.splits)
     passed = failed = 0
-    for number in range(1, arguments.rounds * (SPLIT_ROUNDS_FACTOR if arguments.splits else 1) + 1):
-        if number > arguments.rounds and driver.split_count() > 0:
+    for number in range(1, arguments.rounds * ROUNDS_FACTOR + 1):
+        if number > arguments.rounds and not driver.thin():
             break
         try:
             violations = driver.round(number)
@@ -276,15 +280,17 @@ def main():
         if number % 10 == 0:
             print(f"round {number}: {len(driver.judge.state)} items, {driver.done} acknowledged, {driver.refused} refused, "
                   f"{driver.unknown} unknown, start {driver.start_seconds[-1]:.2f} s", flush=True)
-    if arguments.splits and not failed:
+    killed_in_calls = driver.killed_in_calls()
+    if not failed:
+        thin = driver.thin()
+        for complaint in thin:
+            print(f"{complaint}, so that was not tested")
+        failed += bool(thin)
         print(f"{driver.split_count()} splits")
-        if driver.split_count() == 0:
-            print("no partition was split, so nothing was tested")
-            failed += 1
     driver.close()
     starts = sorted(driver.start_seconds) or [0.0]
     print(f"{driver.done} writes acknowledged, {driver.refused} refused, {driver.unknown} unknown, "
-          f"{driver.killed_workers} script workers killed, in {time.monotonic() - begun:.0f} s; ready after {starts[len(starts) // 2]:.2f} s (median), {starts[-1]:.2f} s (most)")
+          f"{driver.procedures} procedures; {driver.killed_workers} script workers killed, {killed_in_calls} in calls; in {time.monotonic() - begun:.0f} s; ready after {starts[len(starts) // 2]:.2f} s (median), {starts[-1]:.2f} s (most)")
     if failed:
         print(f"journals and data are kept in {folder}; repeat with --seed {seed}")
     elif not arguments.keep:

@@ -15,23 +15,29 @@ def driver(tmp_path):
     driver.close()
 
 
+def rounds(driver):
+    """Rounds until all has happened that should: one may be too short for a split or a procedure, many are not."""
+    assert "no stored procedure was acknowledged" in driver.thin()
+    violations = []
+    for number in range(1, 21):
+        violations += driver.round(number)
+        if violations or not driver.thin():
+            break
+    assert violations == []
+    assert driver.thin() == []
+
+
 def test_a_server_that_keeps_its_word_passes(driver):
-    assert [driver.round(number) for number in (1, 2)] == [[], []]
+    rounds(driver)
     assert driver.done > 0 and len(driver.judge.state) > 0
     assert any(container == TABLE for container, _, _ in driver.judge.state)
-    assert driver.killed_workers > 0
+    assert 0 < driver.killed_in_calls() <= driver.killed_workers
 
 
 def test_partitions_split_between_and_during_kills(tmp_path):
     driver = Driver(tmp_path, seed=5, clients=["raw", "raw"], splits=True)
     try:
-        violations = []
-        # One round may be too short for a split, many in a row are not.
-        for number in range(1, 21):
-            violations += driver.round(number)
-            if violations or driver.split_count() > 0:
-                break
-        assert violations == []
+        rounds(driver)
         assert driver.split_count() > 0
     finally:
         driver.close()

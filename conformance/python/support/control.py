@@ -9,6 +9,9 @@ from support.server import EMULATOR_KEY
 SAMPLE = re.compile(
     r'^perihelion_partition_requests_total\{database="([^"]*)",container="([^"]*)",partition="([^"]*)"\} (\d+)', re.M)
 
+# What a request to split may be answered while clients write: done, not to be divided, split meanwhile, busy.
+SPLIT_STATUS = (200, 400, 404, 503)
+
 
 def control(server, verb, path):
     """A request to the control API: status and body."""
@@ -21,6 +24,11 @@ def partitions(server, database, container):
     status, body = control(server, "GET", f"dbs/{database}/colls/{container}/partitions")
     assert status == 200, body
     return body["partitions"]
+
+
+def split(server, database, container, partition):
+    """Asks for the split of a partition: status and body."""
+    return control(server, "POST", f"dbs/{database}/colls/{container}/partitions/{partition}/split")
 
 
 def requests_by_partition(server, database, container):

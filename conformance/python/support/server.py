@@ -109,6 +109,10 @@ class Server:
         """What it wrote to standard error, the last part of it."""
         return pathlib.Path(self.log.name).read_text(errors="replace")[-4000:]
 
+    def logged(self, event):
+        """How often it has logged an event, since it was first started."""
+        return pathlib.Path(self.log.name).read_text(errors="replace").count(event)
+
     def __enter__(self):
         self.start()
         return self

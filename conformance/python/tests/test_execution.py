@@ -6,14 +6,21 @@ from urllib.parse import unquote
 
 import pytest
 from azure.cosmos import CosmosClient, PartitionKey, documents
+from azure.cosmos.exceptions import CosmosHttpResponseError
 
 from conftest import unique
 from support.blocking import Blocking
 from support.expect import message_of, status_of
-from support.server import EMULATOR_KEY
+from support.server import EMULATOR_KEY, Server
 from support.server import run as program
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+# A time of scripts in which so many items can neither be imported nor deleted, and how many are not to be deleted.
+SHORT_MS = 200
+ITEMS = 20_000
+KEPT = 100
+# Bounds a test whose procedure gets nowhere.
+CALLS_MAX = 1_000
 
 
 def text(name):
@@ -84,21 +91,65 @@ def test_the_latest_state_across_readings(container):
     assert container.read_item("latest", "k")["time"] == 9
 
 
-def test_bulk_import_and_delete_go_on_where_they_stopped(container):
+def test_bulk_import_upsert_and_delete(container):
     procedure(container, "bulkImport")
     procedure(container, "bulkDelete")
-    items = [{"id": f"i{n}", "pk": "k", "n": n} for n in range(300)]
-    done = 0
-    while done < len(items):
-        count = run(container, "bulkImport", items[done:], False)
-        assert count > 0
-        done += count
-    assert run(container, "bulkImport", [{**items[0], "n": 1000}], True) == 1
-    deleted, more = 0, True
-    while more:
-        answer = run(container, "bulkDelete", "SELECT * FROM c WHERE c.n >= 100")
-        deleted, more = deleted + answer["deleted"], answer["continuation"]
-    assert deleted == 201 and len(ids(container)) == 99
+    items = [{"id": f"i{n}", "pk": "k", "n": n} for n in range(30)]
+    assert run(container, "bulkImport", items, False) == 30
+    assert status_of(run, container, "bulkImport", items[29:], False) == (400, 409)
+    changed = [{"id": f"i{n}", "pk": "k", "n": n + 1000} for n in range(20, 40)]
+    assert run(container, "bulkImport", changed, True) == 20
+    numbers = sorted(item["n"] for item in container.read_all_items())
+    assert numbers == [*range(20), *range(1020, 1040)]
+    deleted = run(container, "bulkDelete", "SELECT * FROM c WHERE c.n >= 10")
+    assert deleted == {"deleted": 30, "continuation": False}
+    assert len(ids(container)) == 10
+
+
+class Calls:
+    """Calls of a procedure that stops when its time is used up: after each, as much is committed as it has told."""
+
+    def __init__(self, container):
+        self.container = container
+        self.good = self.late = 0
+
+    def run(self, name, *parameters):
+        """What the procedure answers, or `None` if it was stopped: then nothing of the call is committed."""
+        assert self.good + self.late < CALLS_MAX
+        try:
+            answer = run(self.container, name, *parameters)
+        except CosmosHttpResponseError as error:
+            assert error.status_code == 408, error
+            self.late += 1
+            return None
+        self.good += 1
+        return answer
+
+    def count(self):
+        [count] = self.container.query_items("SELECT VALUE COUNT(1) FROM c", partition_key="k")
+        return count
+
+
+def test_bulk_procedures_go_on_where_they_stopped(tmp_path):
+    flags = ["--script-timeout-ms", str(SHORT_MS)]
+    with Server(tmp_path / "data", *flags) as server, CosmosClient(server.endpoint(), EMULATOR_KEY) as client:
+        container = client.create_database("d").create_container("c", PartitionKey("/pk"))
+        procedure(container, "bulkImport")
+        procedure(container, "bulkDelete")
+        items = [{"id": f"i{n}", "pk": "k", "n": n} for n in range(ITEMS)]
+        calls, done = Calls(container), 0
+        while done < ITEMS:
+            done += calls.run("bulkImport", items[done:], False) or 0
+            assert calls.count() == done
+        assert calls.good > 1
+        calls, deleted, more = Calls(container), 0, True
+        while more:
+            answer = calls.run("bulkDelete", f"SELECT * FROM c WHERE c.n >= {KEPT}")
+            if answer:
+                deleted, more = deleted + answer["deleted"], answer["continuation"]
+            assert calls.count() == ITEMS - deleted
+        assert calls.good > 1
+        assert sorted(item["n"] for item in container.read_all_items()) == list(range(KEPT))
 
 
 def test_a_throw_after_two_creates_leaves_nothing(container):

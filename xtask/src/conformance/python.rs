@@ -10,9 +10,9 @@ pub(crate) fn python_suite(root: &Path, tests: &str) -> Result<Command, String> 
     python(root, &["-m", "pytest", "-q", tests])
 }
 
-/// The tests of the checkers of the kill and disk drivers.
+/// The tests of the drivers and of their checkers.
 pub(crate) fn driver_suite(root: &Path) -> Result<Command, String> {
-    python(root, &["-m", "pytest", "-q", "kill"])
+    with_judge(root, &["-m", "pytest", "-q", "kill", "histories"])
 }
 
 /// The driver that kills the server under load.
@@ -32,11 +32,7 @@ pub(crate) fn hostile_command(root: &Path) -> Result<Command, String> {
 
 /// The driver that records the results of concurrent clients and has them checked.
 pub(crate) fn histories_command(root: &Path, arguments: &[&str]) -> Result<Command, String> {
-    run::plain(cargo(root, &["build", "--package", "perihelion-sim"]))?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let mut python = python(root, &[&["-m", "histories"], arguments].concat())?;
-    python.env("PERIHELION_SIM", root.join(target).join("debug/perihelion-sim"));
-    Ok(python)
+    with_judge(root, &[&["-m", "histories"], arguments].concat())
 }
 
 /// `cargo xtask histories`.
@@ -67,6 +63,15 @@ fn python(root: &Path, arguments: &[&str]) -> Result<Command, String> {
     let program = virtual_environment(&folder)?;
     let mut python = command(program, &folder, arguments);
     python.env(SERVER_VARIABLE, server(root)?).env_remove(TABLE_PEER_VARIABLE);
+    Ok(python)
+}
+
+/// The same with the program that judges histories.
+fn with_judge(root: &Path, arguments: &[&str]) -> Result<Command, String> {
+    run::plain(cargo(root, &["build", "--package", "perihelion-sim"]))?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let mut python = python(root, arguments)?;
+    python.env("PERIHELION_SIM", root.join(target).join("debug/perihelion-sim"));
     Ok(python)
 }
 

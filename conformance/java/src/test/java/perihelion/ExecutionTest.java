@@ -1,7 +1,9 @@
 package perihelion;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static perihelion.support.Check.json;
 import static perihelion.support.Check.refused;
 
 import com.azure.cosmos.models.CosmosItemRequestOptions;
@@ -19,8 +21,10 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import perihelion.support.Fixture;
 
@@ -48,7 +52,7 @@ class ExecutionTest extends Fixture {
 
     private CosmosStoredProcedureResponse run(String name, Object... parameters) {
         var options = new CosmosStoredProcedureRequestOptions().setPartitionKey(KEY).setScriptLoggingEnabled(true);
-        return container.getScripts().getStoredProcedure(name).execute(List.of(parameters), options);
+        return container.getScripts().getStoredProcedure(name).execute(Arrays.asList(parameters), options);
     }
 
     private void create(Map<String, ?> item) {
@@ -92,21 +96,70 @@ class ExecutionTest extends Fixture {
         assertEquals(List.of("a", "b1"), ids());
     }
 
+    private static List<Map<String, Object>> items(int from, int count, int base) {
+        return IntStream.range(from, from + count)
+                .mapToObj(n -> Map.<String, Object>of("id", "i" + n, "pk", "k", "n", base + n))
+                .toList();
+    }
+
+    private List<Integer> numbers() {
+        var found = container.queryItems("SELECT VALUE c.n FROM c", new CosmosQueryRequestOptions(), Integer.class);
+        return found.stream().sorted().toList();
+    }
+
     @Test
-    void bulkProceduresGoOnWhereTheyStopped() {
+    void bulkImportUpsertAndDelete() {
         procedure("bulkImport");
         procedure("bulkDelete");
-        List<Map<String, Object>> items = new ArrayList<>();
-        for (int n = 0; n < 120; n++) {
-            items.add(Map.of("id", "i" + n, "pk", "k", "n", n));
+        assertEquals("30", run("bulkImport", items(0, 30, 0), false).getResponseAsString());
+        refused(400, 409, () -> run("bulkImport", items(29, 1, 0), false));
+        assertEquals("20", run("bulkImport", items(20, 20, 1000), true).getResponseAsString());
+        assertEquals(IntStream.concat(IntStream.range(0, 20), IntStream.range(1020, 1040)).boxed().toList(), numbers());
+        var deleted = run("bulkDelete", "SELECT * FROM c WHERE c.n >= 10").getResponseAsString();
+        assertEquals("{\"deleted\":30,\"continuation\":false}", deleted);
+        assertEquals(10, ids().size());
+    }
+
+    @Test
+    void numbersAndNamesByTriggers() {
+        trigger("autoIncrement", TriggerType.PRE, TriggerOperation.CREATE);
+        trigger("unique", TriggerType.PRE, TriggerOperation.ALL);
+        procedure("nextPage");
+        for (int n = 1; n <= 5; n++) {
+            var item = Map.of("id", "i" + n, "pk", "k", "name", "n" + n);
+            assertEquals(n, container.createItem(item, KEY, before("autoIncrement")).getItem().get("number"));
         }
-        int done = 0;
-        while (done < items.size()) {
-            done += Integer.parseInt(run("bulkImport", items.subList(done, items.size()), false).getResponseAsString());
+        var taken = Map.of("id", "other", "pk", "k", "name", "n3");
+        refused(400, 409, () -> container.upsertItem(taken, KEY, before("unique")));
+        var free = Map.of("id", "other", "pk", "k", "name", "free");
+        assertEquals("free", container.upsertItem(free, KEY, before("unique")).getItem().get("name"));
+        List<String> found = new ArrayList<>();
+        String continuation = null;
+        for (int size : new int[] {2, 2, 1}) {
+            var query = "SELECT VALUE c.id FROM c WHERE c.number > 0 ORDER BY c.number";
+            var page = json(run("nextPage", query, 2, continuation).getResponseAsString());
+            assertEquals(size, page.get("items").size());
+            page.get("items").forEach(id -> found.add(id.textValue()));
+            continuation = page.get("continuation").textValue();
         }
-        var deleted = run("bulkDelete", "SELECT * FROM c WHERE c.n >= 20").getResponseAsString();
-        assertEquals("{\"deleted\":100,\"continuation\":false}", deleted);
-        assertEquals(20, ids().size());
+        assertNull(continuation);
+        assertEquals(List.of("i1", "i2", "i3", "i4", "i5"), found);
+    }
+
+    private static CosmosItemRequestOptions before(String trigger) {
+        return new CosmosItemRequestOptions()
+                .setContentResponseOnWriteEnabled(true)
+                .setPreTriggerInclude(List.of(trigger));
+    }
+
+    @Test
+    void softDelete() {
+        procedure("softDelete");
+        create(Map.of("id", "a", "pk", "k"));
+        var marked = run("softDelete", "a", 3600).getResponseAsString();
+        assertEquals("{\"id\":\"a\",\"isDeleted\":true,\"ttl\":3600}", marked);
+        assertEquals(true, container.readItem("a", KEY, Map.class).getItem().get("isDeleted"));
+        refused(400, 404, () -> run("softDelete", "absent", 1));
     }
 
     @Test

@@ -8,13 +8,16 @@ import com.azure.cosmos.CosmosClient;
 import com.azure.cosmos.CosmosContainer;
 import com.azure.cosmos.CosmosException;
 import com.azure.cosmos.models.CosmosChangeFeedRequestOptions;
+import com.azure.cosmos.models.CosmosItemRequestOptions;
 import com.azure.cosmos.models.CosmosQueryRequestOptions;
 import com.azure.cosmos.models.FeedRange;
 import com.azure.cosmos.models.FeedResponse;
+import com.azure.cosmos.models.PartitionKey;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -26,6 +29,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /**
@@ -38,21 +42,62 @@ public final class Walkers implements AutoCloseable {
     private static final int ITEMS_MAX = 300;
     private static final int PAGES_MAX = 1000;
     private static final int SECONDS_MAX = 60;
+    /** Every so many calls of a writer delete one of its items, if it is there. */
+    private static final int DELETE_EVERY = 5;
     private static final String QUERY = "SELECT c.id, c.number FROM c ORDER BY c.number";
 
     /**
-     * What the writers know of an item. Uncertain are the values whose writes met an outage: they may be absent, or
-     * written twice by a retry of the SDK.
+     * What its writer knows of an item. An operation is known by the count of its writer, which an upsert also writes.
+     * Uncertain are those that met an outage: they may have had no effect, and an upsert two by a retry of the SDK.
      */
     public static final class Entry {
         public final String key;
         public volatile int acknowledged = 0;
         public final Set<Integer> uncertain = ConcurrentHashMap.newKeySet();
+        public final Set<Integer> deletes = ConcurrentHashMap.newKeySet();
+        public final List<Integer> operations = new CopyOnWriteArrayList<>();
+        private volatile int deletesBegun = 0;
+        private volatile boolean isBeingDeleted = false;
 
         private Entry(String key) {
             this.key = key;
         }
+
+        private void beginDelete(int count) {
+            deletes.add(count);
+            isBeingDeleted = true;
+            deletesBegun++; // only its writer does so
+        }
+
+        private void add(int count, boolean metOutage, boolean isAcknowledged) {
+            if (metOutage) {
+                uncertain.add(count);
+            }
+            if (isAcknowledged) {
+                acknowledged = count;
+            }
+            operations.add(count);
+            isBeingDeleted = false;
+        }
+
+        /** Whether it is there for certain, as long as no delete begins. */
+        private boolean isPresent() {
+            int last = operations.isEmpty() ? 0 : operations.get(operations.size() - 1);
+            return last > 0 && last == acknowledged && !deletes.contains(last) && !isBeingDeleted;
+        }
+
+        /** Whether this may be the last operation that had an effect. */
+        public boolean mayBe(int count) {
+            return count == acknowledged || count > acknowledged && uncertain.contains(count);
+        }
+
+        public boolean mayBeAbsent() {
+            return acknowledged == 0 || deletes.stream().anyMatch(this::mayBe);
+        }
     }
+
+    /** A row of the feed of all versions: the operation, and the values after and before it, 0 if there is none. */
+    public record Version(String operation, int value, int before) {}
 
     /** What a client does again and again. */
     public interface Work {
@@ -76,6 +121,8 @@ public final class Walkers implements AutoCloseable {
     public final Map<String, Entry> journal = new ConcurrentHashMap<>();
     /** The values of each item in the order of the change feed. */
     public final Map<String, List<Integer>> seen = new ConcurrentHashMap<>();
+    /** The versions of each item in the order of the feed of all versions. */
+    public final Map<String, List<Version>> versions = new ConcurrentHashMap<>();
     public final AtomicInteger drained = new AtomicInteger();
 
     public Walkers(Server server) {
@@ -181,24 +228,39 @@ public final class Walkers implements AutoCloseable {
         AtomicInteger count = new AtomicInteger();
         return caller -> {
             int value = count.incrementAndGet();
-            int number = (value % 3 == 0 ? value / 3 : value) % ITEMS_MAX;
+            boolean deletes = value % DELETE_EVERY == 0;
+            int number = (deletes ? value / 2 : value % 3 == 0 ? value / 3 : value) % ITEMS_MAX;
             String id = index + "-" + number;
             String key = "k" + number % KEYS;
-            ObjectNode item = mapper.createObjectNode()
-                    .put("id", id)
-                    .put("pk", key)
-                    .put("number", number)
-                    .put("value", value)
-                    .put("padding", "x".repeat(200));
-            var answer = caller.call(() -> container.upsertItem(item));
             Entry entry = journal.computeIfAbsent(id, none -> new Entry(key));
-            if (answer.metOutage()) {
-                entry.uncertain.add(value);
+            Answer<?> answer;
+            if (deletes && entry.isPresent()) {
+                entry.beginDelete(value);
+                answer = delete(caller, container, id, key);
+            } else {
+                ObjectNode item = mapper.createObjectNode()
+                        .put("id", id)
+                        .put("pk", key)
+                        .put("number", number)
+                        .put("value", value)
+                        .put("padding", "x".repeat(200));
+                answer = caller.call(() -> container.upsertItem(item));
             }
-            if (answer.result().isPresent()) {
-                entry.acknowledged = value;
-            }
+            entry.add(value, answer.metOutage(), answer.result().isPresent());
         };
+    }
+
+    /** Deletes an item; without a result also if it is not there, which only a retry of the SDK may find. */
+    private Answer<?> delete(Caller caller, CosmosContainer container, String id, String key) {
+        int before = outages.get();
+        try {
+            return caller.call(() -> container.deleteItem(id, new PartitionKey(key), new CosmosItemRequestOptions()));
+        } catch (CosmosException refusal) {
+            if (refusal.getStatusCode() != 404 || !caller.isOutage(before)) {
+                throw refusal;
+            }
+            return new Answer<>(Optional.empty(), true);
+        }
     }
 
     /** Drains an ordered query page by page, each page from the continuation of the last one, over splits and outages. */
@@ -250,36 +312,59 @@ public final class Walkers implements AutoCloseable {
 
     /** Reads a page of the change feed. */
     public Work follower() {
+        var start = CosmosChangeFeedRequestOptions.createForProcessingFromBeginning(FeedRange.forFullRange());
+        return follower(start, options -> {}, item -> seen.computeIfAbsent(
+                        item.get("id").asText(), none -> new CopyOnWriteArrayList<>())
+                .add(item.get("value").asInt()));
+    }
+
+    /** Reads a page of all versions and deletes, from now on. */
+    public Work versionFollower() {
+        var start = CosmosChangeFeedRequestOptions.createForProcessingFromNow(FeedRange.forFullRange());
+        return follower(start, CosmosChangeFeedRequestOptions::allVersionsAndDeletes, row -> {
+            JsonNode current = row.at("/current/id").isMissingNode() ? row.at("/previous") : row.at("/current");
+            versions.computeIfAbsent(current.get("id").asText(), none -> new CopyOnWriteArrayList<>())
+                    .add(new Version(
+                            row.at("/metadata/operationType").asText(),
+                            row.at("/current/value").asInt(),
+                            row.at("/previous/value").asInt()));
+        });
+    }
+
+    private Work follower(
+            CosmosChangeFeedRequestOptions start,
+            Consumer<CosmosChangeFeedRequestOptions> mode,
+            Consumer<JsonNode> see) {
         CosmosContainer container = container();
         String[] continuation = {null};
         return caller -> {
             var options = continuation[0] == null
-                    ? CosmosChangeFeedRequestOptions.createForProcessingFromBeginning(FeedRange.forFullRange())
+                    ? start
                     : CosmosChangeFeedRequestOptions.createForProcessingFromContinuation(continuation[0]);
+            mode.accept(options);
             var answer = caller.call(() -> container
                     .queryChangeFeed(options.setMaxItemCount(100), JsonNode.class)
                     .iterableByPage()
                     .iterator()
                     .next());
             answer.result().ifPresent(page -> {
-                for (JsonNode item : page.getResults()) {
-                    seen.computeIfAbsent(item.get("id").asText(), none -> new CopyOnWriteArrayList<>())
-                            .add(item.get("value").asInt());
-                }
+                page.getResults().forEach(see);
                 continuation[0] = page.getContinuationToken();
             });
         };
     }
 
-    /** The rows of an ordered query: what was acknowledged before it is there, once. */
+    /** The rows of an ordered query: what was there for certain before it and was not deleted since is there, once. */
     private final class Drained {
+        private final Map<String, Integer> deletes = new HashMap<>();
         private final Set<String> missing = new HashSet<>();
         private final Set<String> met = new HashSet<>();
         private int last = -1;
 
         Drained() {
             journal.forEach((id, entry) -> {
-                if (entry.acknowledged > 0) {
+                deletes.put(id, entry.deletesBegun);
+                if (entry.isPresent()) {
                     missing.add(id);
                 }
             });
@@ -289,15 +374,21 @@ public final class Walkers implements AutoCloseable {
             for (JsonNode row : page.getResults()) {
                 String id = row.get("id").asText();
                 int number = row.get("number").asInt();
-                assertTrue(met.add(id) && number >= last, () -> "a query has " + id + " twice or out of order, after " + last);
+                // One that was deleted meanwhile and written again is another item.
+                boolean isFirst = met.add(id) || !isUntouched(id);
+                assertTrue(isFirst && number >= last, () -> "a query has " + id + " twice or out of order, after " + last);
                 last = number;
             }
         }
 
         void end() {
-            missing.removeAll(met);
+            missing.removeIf(id -> met.contains(id) || !isUntouched(id));
             assertTrue(missing.isEmpty(), () -> "a query lacks " + missing);
             drained.incrementAndGet();
+        }
+
+        private boolean isUntouched(String id) {
+            return deletes.getOrDefault(id, 0) == journal.get(id).deletesBegun;
         }
     }
 }
