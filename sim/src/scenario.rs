@@ -59,7 +59,14 @@ pub enum Wave {
     /// The clock jumps by this many seconds.
     Clock(i64),
     /// Time passes for timers, so that background jobs run.
-    Rest(u64),
+    Rest {
+        /// How long.
+        milliseconds: u64,
+        /// Faults during the wave.
+        trouble: Trouble,
+        /// The power fails after this many storage calls, or at the end if there are fewer.
+        crash: Option<(u64, Survivors)>,
+    },
     /// The container's definition changes.
     Define {
         /// The new default TTL; `None` keeps the old one.
@@ -116,6 +123,20 @@ pub struct Trouble {
     pub panic: Option<u64>,
     /// The store refuses the transaction after N others, and with it its batch.
     pub spoil: Option<u64>,
+}
+
+impl Trouble {
+    /// Whether nothing fails.
+    pub(crate) fn is_none(&self) -> bool {
+        self.faults.is_empty() && self.panic.is_none() && self.spoil.is_none()
+    }
+}
+
+impl Wave {
+    /// Time passes, and nothing fails.
+    pub fn rest(milliseconds: u64) -> Wave {
+        Wave::Rest { milliseconds, trouble: Trouble::default(), crash: None }
+    }
 }
 
 impl From<Vec<(u64, InjectedFault)>> for Trouble {
@@ -255,7 +276,11 @@ impl Drawing {
     fn wave(&mut self, partitions: u32, changes_default: bool) -> Wave {
         match self.random.below(100) {
             0..=8 => Wave::Clock(self.jump()),
-            9..=18 => Wave::Rest(*self.random.pick(&[60, 1_200, 5_000, 130_000])),
+            9..=18 => {
+                let milliseconds = *self.random.pick(&[60, 1_200, 5_000, 130_000]);
+                let crash = self.random.chance(15).then(|| (self.random.below(40), self.survivors()));
+                Wave::Rest { milliseconds, trouble: self.trouble(20), crash }
+            }
             19..=23 => {
                 let default_ttl = (changes_default && self.random.chance(70)).then(|| self.default_ttl());
                 let policy = self.random.index(POLICIES);

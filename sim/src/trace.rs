@@ -19,7 +19,7 @@ pub(crate) fn title(wave: &Wave) -> String {
         }
         Wave::Clients { trouble, crash, .. } => format!("clients, {trouble:?}, crash {crash:?}"),
         Wave::Clock(_)
-        | Wave::Rest(_)
+        | Wave::Rest { .. }
         | Wave::Define { .. }
         | Wave::Empty(..)
         | Wave::Restart
