@@ -3,6 +3,7 @@
 //! Nothing in it depends on the answers of the product, so a wave can be removed without changing the rest; this allows
 //! shrinking. ETags and numbers are filled in when a wave runs.
 
+use crate::feeds::QUERIES;
 use crate::naive::{Body, DefaultTtl, Edit};
 use crate::random::Random;
 use kv::{InjectedFault, Survivors};
@@ -158,11 +159,27 @@ pub struct Request {
 #[derive(Clone, Debug)]
 #[allow(missing_docs)] // The names say it.
 pub enum RequestKind {
-    Single { key: usize, template: StepTemplate },
-    Batch { key: usize, templates: Vec<StepTemplate> },
+    Single {
+        key: usize,
+        template: StepTemplate,
+    },
+    Batch {
+        key: usize,
+        templates: Vec<StepTemplate>,
+    },
     Bulk(Vec<(usize, StepTemplate)>),
-    Transaction { key: usize, templates: Vec<TransactionTemplate>, turns: u64, is_locked: bool },
-    Page { scope: Scope, items_max: usize },
+    Transaction {
+        key: usize,
+        templates: Vec<TransactionTemplate>,
+        turns: u64,
+        is_locked: bool,
+    },
+    /// A page of a feed, or of the query with an index below `feeds::QUERIES`.
+    Page {
+        scope: Scope,
+        items_max: usize,
+        query: Option<usize>,
+    },
 }
 
 /// A step of an interactive transaction.
@@ -177,7 +194,7 @@ pub enum TransactionTemplate {
     },
 }
 
-/// The documents of a feed. A client has one open feed at a time and reads it to its end.
+/// The documents of a feed or a query. A client has one open at a time and reads it to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// All.
@@ -412,7 +429,8 @@ impl Drawing {
                     _ => Scope::Container,
                 };
                 let items_max = usize::try_from(self.random.between(1, 6)).unwrap_or(1);
-                RequestKind::Page { scope, items_max }
+                let query = self.random.chance(60).then(|| self.random.index(QUERIES.len()));
+                RequestKind::Page { scope, items_max, query }
             }
         }
     }

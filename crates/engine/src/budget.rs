@@ -234,4 +234,96 @@ mod tests {
         assert!(at(8).is_err());
         assert!(at(10).is_ok());
     }
+
+    /// Retries of a client that waits as it is told, as SDKs do by themselves.
+    const RETRIES_MAX: u32 = 9;
+
+    /// A client that sends one request after another, each with the same charge.
+    struct Client {
+        /// Whether it waits as it is told.
+        is_patient: bool,
+        units: u64,
+        /// When it sends its next request, in milliseconds.
+        next_ms: u64,
+        retries: u32,
+        served: u64,
+        gave_up: u64,
+    }
+
+    impl Client {
+        fn new(is_patient: bool, units: u64) -> Client {
+            Client { is_patient, units, next_ms: 0, retries: 0, served: 0, gave_up: 0 }
+        }
+
+        fn ask(&mut self, budget: &Budget, now_ms: u64) {
+            match budget.admit(at(now_ms), Priority::High) {
+                Ok(()) => {
+                    budget.spend(units(self.units));
+                    self.served += 1;
+                    self.retries = 0;
+                    self.next_ms = now_ms + 1;
+                }
+                // It tries again and again.
+                Err(_) if !self.is_patient => self.next_ms = now_ms + 1,
+                Err(_) if self.retries == RETRIES_MAX => {
+                    self.gave_up += 1;
+                    self.retries = 0;
+                    self.next_ms = now_ms + 1;
+                }
+                Err(LimitFault::Throughput { retry_after_ms }) => {
+                    self.retries += 1;
+                    self.next_ms = now_ms + retry_after_ms;
+                }
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// Clients that share a budget for a minute.
+    fn share(rate: u64, clients: &mut [Client]) {
+        let budget = budget(rate);
+        for ms in 0..60_000 {
+            // Who comes first in a millisecond changes.
+            let first = usize::try_from(ms).unwrap() % clients.len();
+            clients.rotate_left(first);
+            for client in clients.iter_mut().filter(|client| client.next_ms <= ms) {
+                client.ask(&budget, ms);
+            }
+            clients.rotate_right(first);
+        }
+    }
+
+    /// A client that ignores delays gets no more than its share, and those that wait are served.
+    #[test]
+    fn clients_that_wait_are_served_next_to_one_that_does_not() {
+        for (rate, units) in [(400, 1), (400, 10), (400, 100), (4_000, 5), (10_000, 10)] {
+            let mut clients = vec![Client::new(false, units)];
+            clients.extend((0..8).map(|_| Client::new(true, units)));
+            share(rate, &mut clients);
+            let served: Vec<(u64, u64)> =
+                clients.iter().map(|client| (client.served, client.gave_up)).collect();
+            let total: u64 = clients.iter().map(|client| client.served).sum();
+            assert!(total * units >= rate * 57, "the rate is used: {served:?}");
+            let share = total / 9;
+            for client in &clients[1..] {
+                assert!(client.served * 3 >= share, "at {rate}, {units} units: {served:?}");
+                assert_eq!(client.gave_up, 0, "at {rate}, {units} units: {served:?}");
+            }
+        }
+    }
+
+    /// Clients that all wait share evenly.
+    #[test]
+    fn clients_that_wait_share_evenly() {
+        for (rate, units) in [(400, 1), (400, 10), (400, 100), (4_000, 5)] {
+            let mut clients: Vec<Client> = (0..9).map(|_| Client::new(true, units)).collect();
+            share(rate, &mut clients);
+            let served: Vec<(u64, u64)> =
+                clients.iter().map(|client| (client.served, client.gave_up)).collect();
+            let total: u64 = clients.iter().map(|client| client.served).sum();
+            assert!(total * units >= rate * 55, "the rate is used: {served:?}");
+            assert!(clients.iter().all(|client| client.served * 9 * 2 >= total), "{served:?}");
+            assert!(clients.iter().all(|client| client.gave_up == 0), "{served:?}");
+        }
+    }
 }

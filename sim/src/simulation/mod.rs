@@ -332,8 +332,8 @@ impl<'a> Simulation<'a> {
                 let part = |(key, template): &(usize, StepTemplate)| (*key, self.step(*key, template));
                 PreparedKind::Bulk(parts.iter().map(part).collect())
             }
-            RequestKind::Page { scope, items_max } => {
-                PreparedKind::Page { scope: *scope, items_max: *items_max }
+            RequestKind::Page { scope, items_max, query } => {
+                PreparedKind::Page { scope: *scope, items_max: *items_max, query: *query }
             }
         }
     }

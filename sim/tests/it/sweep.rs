@@ -27,18 +27,19 @@ const KINDS: [InjectedFault; 5] = [
 /// Runs `course` with every call and kind of fault; the scenario decides where the fault is planned.
 #[track_caller]
 fn sweep(course: impl Fn(Vec<(u64, InjectedFault)>) -> Vec<Wave>) {
-    sweep_in(scenario, course);
+    sweep_in(scenario, &KINDS, course);
 }
 
-/// The same in another scenario.
+/// The same in another scenario, with these kinds of faults.
 #[track_caller]
 pub(crate) fn sweep_in(
     scenario: impl Fn(Vec<Wave>, bool) -> Scenario,
+    kinds: &[InjectedFault],
     course: impl Fn(Vec<(u64, InjectedFault)>) -> Vec<Wave>,
 ) {
     let mut points = 0;
     for buffered in [false, true] {
-        for kind in KINDS {
+        for kind in kinds.iter().copied() {
             for call in 1..=CALLS_MAX {
                 let scenario = scenario(course(vec![(call, kind)]), buffered);
                 match run(&scenario) {
@@ -171,7 +172,7 @@ fn bulk_and_feeds_over_partitions() {
             };
             request(RequestKind::Bulk((0..3).map(part).chain((0..3).map(other)).collect()))
         };
-        let page = || request(RequestKind::Page { scope: Scope::Container, items_max: 2 });
+        let page = || request(RequestKind::Page { scope: Scope::Container, items_max: 2, query: None });
         let first = vec![bulk(100), bulk(200)];
         let second = vec![page(), page(), page(), page(), page()];
         vec![
@@ -240,15 +241,17 @@ pub(crate) fn documents_of_two_keys(mark: u64) -> Wave {
 
 /// Clients that write and read while a partition is split.
 fn lanes_during_a_split() -> Vec<Vec<Request>> {
-    let page = || request(RequestKind::Page { scope: Scope::Container, items_max: 3 });
+    let page =
+        |query| request(RequestKind::Page { scope: Scope::Container, items_max: 3, query: Some(query) });
     let first = vec![
         single(StepKind::Upsert, 0, 1, "x"),
         single(StepKind::Delete, 1, 0, ""),
         single(StepKind::Upsert, 0, 2, "y"),
     ];
     let other = template(StepKind::Upsert, 2, 3, "z");
-    let second = vec![request(RequestKind::Single { key: 1, template: under_b(other) }), page(), page()];
-    vec![first, second]
+    let second = vec![request(RequestKind::Single { key: 1, template: under_b(other) }), page(2), page(2)];
+    let third = vec![page(0), page(0), page(0), page(0), page(0)];
+    vec![first, second, third]
 }
 
 fn a_split_of(key: usize, trouble: Trouble, crash: Option<(u64, Survivors)>) -> Vec<Wave> {

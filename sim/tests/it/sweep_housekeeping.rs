@@ -4,7 +4,7 @@
 //! Whatever the call: a restart finds the acknowledged writes, all rows are consistent, and the work is done in the end.
 
 use crate::sweep::{clients, documents_of_two_keys, request, scenario, single, sweep_in, under_b};
-use kv::Survivors;
+use kv::{InjectedFault, Survivors};
 use sim::naive::DefaultTtl;
 use sim::scenario::{RequestKind, Scenario, StepKind, Trouble, Wave};
 use sim::simulation::run;
@@ -123,7 +123,8 @@ fn crash_everywhere(work: &Work) {
 /// Runs the work with every storage call failing.
 #[track_caller]
 fn fail_everywhere(work: &Work) {
-    sweep_in(keeping_documents, |faults| {
+    let kinds = [InjectedFault::FailSync, InjectedFault::Damage];
+    sweep_in(keeping_documents, &kinds, |faults| {
         let mut waves = (work.before)();
         waves.push(Wave::Rest { milliseconds: work.milliseconds, trouble: faults.into(), crash: None });
         waves.extend(afterwards());
