@@ -402,7 +402,8 @@ impl Engine {
 #[cfg(feature = "planted-faults")]
 fn plant(request: &mut PageRequest) {
     use partition::planted::{PlantedFault, is_planted};
-    let child = request.parts.iter().rposition(|part| !part.ancestors.is_empty());
+    let is_child = |part: &Part| part.source.live().is_some() && !part.ancestors.is_empty();
+    let child = request.parts.iter().rposition(is_child);
     let Some(child) = child.filter(|_| request.resume.is_some()) else { return };
     if is_planted(PlantedFault::ChildIsNotQueried) {
         request.parts.remove(child);
