@@ -7,6 +7,7 @@ use crate::feeds::QUERIES;
 use crate::naive::{Body, DefaultTtl, Edit};
 use crate::random::Random;
 use kv::{InjectedFault, Survivors};
+use model::PartitionKeyKind;
 use serde_json::{Value as Json, json};
 
 /// Partition keys: the value of the document's `pk`, if it has one.
@@ -35,6 +36,8 @@ pub struct Scenario {
     pub seed: u64,
     /// Whether writes are acknowledged before they are durable.
     pub buffered: bool,
+    /// The kind of the partition key.
+    pub kind: PartitionKeyKind,
     /// Partitions of each container.
     pub partitions: u32,
     /// Paths of each unique key.
@@ -286,8 +289,11 @@ impl Drawing {
         let buffered = self.random.chance(40);
         // Half of all scenarios keep the default, so that expiry rows can be checked exactly.
         let changes_default = self.random.chance(50);
+        let (first, second, several) =
+            (PartitionKeyKind::HashV1, PartitionKeyKind::HashV2, PartitionKeyKind::MultiHash);
+        let kind = *self.random.pick(&[first, second, second, several]);
         let waves = (0..count).map(|_| self.wave(partitions, changes_default)).collect();
-        Scenario { seed, buffered, partitions, unique: self.unique.clone(), default_ttl, waves }
+        Scenario { seed, buffered, kind, partitions, unique: self.unique.clone(), default_ttl, waves }
     }
 
     fn wave(&mut self, partitions: u32, changes_default: bool) -> Wave {

@@ -534,7 +534,7 @@ async fn create_container(
         let paths: Vec<String> = paths.iter().map(|path| format!("/{path}")).collect();
         UniqueKey::over(&paths.iter().map(String::as_str).collect::<Vec<_>>())
     };
-    let mut draft = ContainerDraft::new(CONTAINER, key_at_pk()?);
+    let mut draft = ContainerDraft::new(CONTAINER, key_at_pk(scenario.kind)?);
     draft.unique_keys.keys = scenario.unique.iter().map(unique).collect::<Result<_, _>>()?;
     draft.policies.indexing = policy_of(0)?;
     draft.policies.computed = computed_of(0);
@@ -547,9 +547,13 @@ async fn create_container(
     engine.create_container(pass, definition, Some(throughput)).await
 }
 
-/// The partition key of all containers.
-pub(crate) fn key_at_pk() -> Result<PartitionKeyDefinition, RequestFault> {
-    PartitionKeyDefinition::new(PartitionKeyKind::HashV2, ["/pk"])
+/// The partition key of all containers. A hierarchical one has a first level that no document has, so that every cut by
+/// documents falls into one prefix.
+pub(crate) fn key_at_pk(kind: PartitionKeyKind) -> Result<PartitionKeyDefinition, RequestFault> {
+    match kind {
+        PartitionKeyKind::HashV1 | PartitionKeyKind::HashV2 => PartitionKeyDefinition::new(kind, ["/pk"]),
+        PartitionKeyKind::MultiHash => PartitionKeyDefinition::new(kind, ["/nowhere", "/pk"]),
+    }
 }
 
 /// Converts a default TTL into the product's type.
@@ -573,7 +577,9 @@ pub(crate) fn partition_key(container: &Container, key: usize) -> PartitionKey {
             KeyComponent::from_value(value.as_ref()).expect("the keys of the simulation are scalars")
         }
     };
-    definition.key(vec![component]).expect("the keys of the simulation are short")
+    let mut components = vec![KeyComponent::Undefined; definition.paths().len() - 1];
+    components.push(component);
+    definition.key(components).expect("the keys of the simulation are short")
 }
 
 /// The index of a document's partition key.

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 fn scenario(waves: Vec<Wave>) -> Scenario {
     Scenario {
+        kind: model::PartitionKeyKind::HashV2,
         seed: 1,
         buffered: false,
         partitions: 1,

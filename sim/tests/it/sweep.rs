@@ -60,6 +60,7 @@ pub(crate) fn sweep_in(
 
 pub(crate) fn scenario(waves: Vec<Wave>, buffered: bool) -> Scenario {
     Scenario {
+        kind: model::PartitionKeyKind::HashV2,
         seed: 1,
         buffered,
         partitions: 2,
