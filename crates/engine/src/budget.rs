@@ -2,8 +2,8 @@
 //!
 //! A budget is refilled continuously at its rate and holds at most one second of it, so a client may spend a whole
 //! second's worth at once. A request is admitted while anything is left; its charge, known only afterwards, may
-//! overdraw the budget, and later requests wait until the debt is paid. The state is one number: the moment at which
-//! the budget is full again.
+//! overdraw the budget, and later requests wait until the debt is paid. What is left follows from one number: the
+//! moment at which the budget is full again.
 //!
 //! A budget that is used up is closed until some of it is there again, enough for several requests. All waiting clients
 //! are told that moment, and then share what is there. If it was open as soon as anything is left, a client that asks all
@@ -97,7 +97,9 @@ impl Budget {
                 self.told(now)
             }
         };
-        Err(LimitFault::Throughput { retry_after_ms: (at - now).div_ceil(NANOS_PER_SECOND / 1000) })
+        Err(LimitFault::Throughput {
+            retry_after_ms: at.saturating_sub(now).div_ceil(NANOS_PER_SECOND / 1000),
+        })
     }
 
     /// The moment for which a request that is refused now is told to come back.

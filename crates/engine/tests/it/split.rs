@@ -166,7 +166,7 @@ async fn a_prefix_of_a_hierarchical_key_spans_a_cut() {
     let key = PartitionKeyDefinition::new(PartitionKeyKind::MultiHash, paths).unwrap();
     let container = harness.container(|draft| draft.partition_key = key, 1_000).await;
     let json = |number: usize| {
-        let tenant = if number % 10 == 0 { "small" } else { "large" };
+        let tenant = if number.is_multiple_of(10) { "small" } else { "large" };
         format!(r#"{{"id":"{number}","tenant":"{tenant}","user":"{}","n":{number}}}"#, number % 23)
     };
     for number in 0..100 {
@@ -190,18 +190,20 @@ async fn a_prefix_of_a_hierarchical_key_spans_a_cut() {
         let Changes::Latest(documents) = page.changes else { panic!("last versions") };
         (documents.iter().map(harness::text).collect::<Vec<_>>(), page.position)
     };
+    let query_page = async |sql: &str, (mut rows, next): (Vec<String>, Option<String>)| {
+        let page = ask(&harness, &container, &request(sql, prefix(), 7, next)).await.unwrap();
+        rows.extend(page.rows.iter().map(text_of));
+        (rows, page.continuation.map(|next| next.text))
+    };
     let queries = ["SELECT VALUE c.n FROM c", "SELECT VALUE c.n FROM c ORDER BY c.n DESC"];
     let (mut listed, mut next) = feed(None).await;
     let (mut changed, mut position) = changes(ChangeStart::Beginning).await;
-    let mut rows: Vec<(Vec<String>, Option<String>)> = vec![(Vec::new(), None); queries.len()];
+    let mut drained = vec![(Vec::new(), None); queries.len()];
     // Each split halves the partition that has most of the tenant.
     for count in 2..=5 {
         split_until(&harness, &container, count).await;
-        for (sql, (rows, continuation)) in queries.iter().zip(&mut rows) {
-            let page = request(sql, prefix(), 7, continuation.take());
-            let page = ask(&harness, &container, &page).await.unwrap();
-            rows.extend(page.rows.iter().map(text_of));
-            *continuation = page.continuation.map(|next| next.text);
+        for (sql, one) in queries.iter().zip(&mut drained) {
+            *one = query_page(sql, std::mem::take(one)).await;
         }
         let (more, rest) = feed(next.take()).await;
         (listed, next) = ([listed, more].concat(), rest);
@@ -220,32 +222,27 @@ async fn a_prefix_of_a_hierarchical_key_spans_a_cut() {
         }
         changed.extend(more);
     }
-    for (sql, (rows, continuation)) in queries.iter().zip(&mut rows) {
-        while continuation.is_some() {
-            let page = request(sql, prefix(), 7, continuation.take());
-            let page = ask(&harness, &container, &page).await.unwrap();
-            rows.extend(page.rows.iter().map(text_of));
-            *continuation = page.continuation.map(|next| next.text);
+    for (sql, one) in queries.iter().zip(&mut drained) {
+        while one.1.is_some() {
+            *one = query_page(sql, std::mem::take(one)).await;
         }
-        let distinct: BTreeSet<&String> = rows.iter().collect();
-        assert_eq!((rows.len(), distinct.len()), (90, 90), "{sql}");
+        let distinct: BTreeSet<&String> = one.0.iter().collect();
+        assert_eq!((one.0.len(), distinct.len()), (90, 90), "{sql}");
     }
-    let descending: Vec<String> = (0..100).rev().filter(|n| n % 10 != 0).map(|n| n.to_string()).collect();
-    assert_eq!(rows[1].0, descending);
+    let descending: Vec<String> =
+        (0..100).rev().filter(|n: &usize| !n.is_multiple_of(10)).map(|n| n.to_string()).collect();
+    assert_eq!(drained[1].0, descending);
     for shown in [&listed, &changed] {
         let distinct: BTreeSet<&String> = shown.iter().collect();
         assert_eq!((shown.len(), distinct.len()), (90, 90));
         assert!(shown.iter().all(|text| text.contains("large")));
     }
-    let owners: usize = {
-        let mut owners = 0;
-        for ordinal in ordinals(&harness, &container) {
-            let scope = Scope::Range(PartitionOrdinal(ordinal), None);
-            let sql = "SELECT VALUE c.n FROM c WHERE c.tenant = 'large'";
-            owners += usize::from(!drain(&harness, &container, sql, scope, 100).await.is_empty());
-        }
-        owners
-    };
+    let mut owners = 0;
+    for ordinal in ordinals(&harness, &container) {
+        let scope = Scope::Range(PartitionOrdinal(ordinal), None);
+        let sql = "SELECT VALUE c.n FROM c WHERE c.tenant = 'large'";
+        owners += usize::from(!drain(&harness, &container, sql, scope, 100).await.is_empty());
+    }
     assert!(owners >= 3, "the tenant is in {owners} partitions");
     let read = harness.read(&container, r#"["large","1"]"#, "1").await.unwrap();
     assert!(harness::text(&read).contains("\"n\":1"));

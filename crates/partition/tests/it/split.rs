@@ -101,8 +101,7 @@ impl Partitions {
         let key = format!("key {number}");
         let components = match definition.paths().len() {
             1 => vec![key.as_str().into()],
-            // Most keys are of one tenant, so that a cut by documents falls between them.
-            _ => vec![if number.is_multiple_of(5) { "small" } else { "large" }.into(), key.as_str().into()],
+            _ => vec![tenant(number).into(), key.as_str().into()],
         };
         let partition_key = definition.key(components).unwrap();
         let effective = definition.effective_key(&partition_key);
@@ -281,8 +280,14 @@ impl Partitions {
     }
 }
 
+/// Most keys are of one tenant, so that a cut by documents falls between them.
+fn tenant(key: usize) -> &'static str {
+    if key.is_multiple_of(5) { "small" } else { "large" }
+}
+
 fn upsert(key: usize, id: &str, text: &str) -> Mutation {
-    let body = format!(r#"{{"id":"{id}","pk":"key {key}","text":"{text}"}}"#);
+    let tenant = tenant(key);
+    let body = format!(r#"{{"id":"{id}","tenant":"{tenant}","pk":"key {key}","text":"{text}"}}"#);
     let item = Item::new(Document::from_json(body.as_bytes()).unwrap()).unwrap();
     Mutation::Upsert { item, condition: Condition::None }
 }
