@@ -2,14 +2,15 @@
 //!
 //! Translates between the types of the checker and those of the product. Checks nothing.
 
+use crate::feeds::QUERIES;
 use crate::history::{Seen, Stored};
 use crate::naive::{Body, Edit, Precondition, Selector, Step};
 use crate::queries::lowered;
 use crate::scenario::Scope;
 use crate::world::{CheckFailure, partition_key};
 use engine::{
-    AfterRefusal, Container, Continuation, DocumentAddress, Engine, FeedPage, FeedRequest, Keyed, LockWhen,
-    Principal, QueryRequest, QueryRow, ReadOptions, Transaction, TransactionOptions,
+    AfterRefusal, Container, Continuation, DocumentAddress, Engine, FeedRequest, Keyed, LockWhen, Principal,
+    QueryRequest, QueryRow, ReadOptions, Transaction, TransactionOptions,
 };
 use model::{DocumentNumber, Fault, PartitionKey, PartitionOrdinal};
 use plan::{Condition, DocumentOperation, Item, Mutation, Outcome, Rename, Returned, StoredDocument, Target};
@@ -58,10 +59,12 @@ pub enum Call {
         /// The steps.
         steps: Vec<Step>,
     },
-    /// The next page of a feed.
+    /// The next page of a feed or a query.
     Page {
         /// Documents of the feed.
         scope: Scope,
+        /// The query, if it is one.
+        query: Option<usize>,
         /// Most documents.
         items_max: usize,
         /// Continuation of the previous page.
@@ -74,8 +77,17 @@ pub enum Call {
 pub enum Answer {
     /// The results of the steps, or the failed step and its fault.
     Steps(Result<Vec<Seen>, (usize, Fault)>),
-    /// A page of a feed.
-    Page(Result<FeedPage, Fault>),
+    /// A page of a feed or a query.
+    Page(Result<Page, Fault>),
+}
+
+/// A page of a feed or a query.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// The documents.
+    pub documents: Vec<StoredDocument>,
+    /// Where to continue, if there may be more.
+    pub continuation: Option<String>,
 }
 
 /// The next action of a lane.
@@ -95,7 +107,7 @@ pub enum PreparedKind {
     Batch(usize, Vec<Step>),
     Bulk(Vec<(usize, Step)>),
     Transaction(PreparedTransaction),
-    Page { scope: Scope, items_max: usize },
+    Page { scope: Scope, items_max: usize, query: Option<usize> },
 }
 
 /// An interactive transaction.
@@ -111,11 +123,13 @@ pub struct PreparedTransaction {
     pub is_locked: bool,
 }
 
-/// The open feed of a lane.
+/// The open feed or query of a lane.
 #[derive(Clone, Debug)]
 pub struct OpenFeed {
     /// Documents of the feed.
     pub scope: Scope,
+    /// The query, if it is one.
+    pub query: Option<usize>,
     /// Continuation of the previous page.
     pub continuation: String,
 }
@@ -199,7 +213,9 @@ impl Clients {
                 PreparedKind::Batch(key, steps) => self.batch(lane, key, steps).await,
                 PreparedKind::Bulk(parts) => self.bulk(lane, parts).await,
                 PreparedKind::Transaction(transaction) => self.transaction(lane, transaction).await,
-                PreparedKind::Page { scope, items_max } => self.page(lane, scope, items_max, &mut feed).await,
+                PreparedKind::Page { scope, items_max, query } => {
+                    self.page(lane, (scope, query), items_max, &mut feed).await;
+                }
             }
         }
     }
@@ -302,30 +318,61 @@ impl Clients {
         self.answer(record, self.event(), Answer::Steps(result));
     }
 
-    async fn page(&self, lane: usize, scope: Scope, items_max: usize, feed: &mut Option<OpenFeed>) {
-        let scope = feed.as_ref().map_or(scope, |feed| feed.scope);
+    async fn page(
+        &self,
+        lane: usize,
+        wanted: (Scope, Option<usize>),
+        items_max: usize,
+        feed: &mut Option<OpenFeed>,
+    ) {
+        let (scope, query) = feed.as_ref().map_or(wanted, |feed| (feed.scope, feed.query));
         let continuation = feed.as_ref().map(|feed| feed.continuation.clone());
-        let call = Call::Page { scope, items_max, continuation: continuation.clone() };
+        let call = Call::Page { scope, query, items_max, continuation: continuation.clone() };
         let record = self.invoke(lane, self.event(), call);
         let read = match scope {
             Scope::Container => engine::Scope::Container,
             Scope::Partition(ordinal) => engine::Scope::Range(PartitionOrdinal(ordinal), None),
             Scope::Key(key) => engine::Scope::Key(partition_key(&self.container, key)),
         };
-        let request = FeedRequest { items_max, continuation, session: Vec::new() };
-        let page = match self.engine.access().list_documents(&self.principal, &self.container, read) {
-            Ok(pass) => self.engine.feed(pass, &request).await,
-            Err(fault) => Err(fault.into()),
+        let page = match query {
+            None => self.feed_page(read, items_max, continuation).await,
+            Some(query) => self.query_page(query, read, items_max, continuation).await,
         };
         match &page {
             Ok(page) => {
-                let open = |continuation| OpenFeed { scope, continuation };
-                *feed = page.continuation.clone().map(|next| open(next.text));
+                let open = |continuation| OpenFeed { scope, query, continuation };
+                *feed = page.continuation.clone().map(open);
             }
             Err(Fault::Request(_)) => *feed = None,
             Err(_) => {}
         }
         self.answer(record, self.event(), Answer::Page(page));
+    }
+
+    async fn feed_page(
+        &self,
+        scope: engine::Scope,
+        items_max: usize,
+        continuation: Option<String>,
+    ) -> Result<Page, Fault> {
+        let request = FeedRequest { items_max, continuation, session: Vec::new() };
+        let pass = self.engine.access().list_documents(&self.principal, &self.container, scope)?;
+        let page = self.engine.feed(pass, &request).await?;
+        Ok(Page { documents: page.documents, continuation: page.continuation.map(|next| next.text) })
+    }
+
+    async fn query_page(
+        &self,
+        query: usize,
+        scope: engine::Scope,
+        items_max: usize,
+        continuation: Option<String>,
+    ) -> Result<Page, Fault> {
+        let request = query_request(QUERIES[query].text, items_max, continuation)?;
+        let pass = self.engine.access().query_documents(&self.principal, &self.container, scope)?;
+        let page = self.engine.query(pass, &request).await?;
+        let documents = page.rows.into_iter().map(document).collect::<Result<_, _>>()?;
+        Ok(Page { documents, continuation: page.continuation.map(|next| next.text) })
     }
 }
 
@@ -393,21 +440,29 @@ async fn queried(
     continuation: Option<String>,
 ) -> Result<(Vec<StoredDocument>, Option<Continuation>), Fault> {
     let sql = "SELECT * FROM c WHERE c.w >= 0 ORDER BY c.w";
+    let page = transaction.query(&query_request(sql, LIST_PAGE, continuation)?).await?;
+    Ok((page.rows.into_iter().map(document).collect::<Result<_, _>>()?, page.continuation))
+}
+
+/// The request for a page of a query.
+fn query_request(sql: &str, items_max: usize, continuation: Option<String>) -> Result<QueryRequest, Fault> {
     let query = lowered(sql).ok_or_else(|| Fault::Internal(format!("not a query: {sql}")))?;
-    let request = QueryRequest {
+    Ok(QueryRequest {
         query: Arc::new(query),
-        items_max: LIST_PAGE,
+        items_max,
         ends_at_ranges: false,
         continuation,
         session: Vec::new(),
         text_bytes: sql.len(),
-    };
-    let page = transaction.query(&request).await?;
-    let document = |row: QueryRow| match row {
+    })
+}
+
+/// The document of a row.
+fn document(row: QueryRow) -> Result<StoredDocument, Fault> {
+    match row {
         QueryRow::Document(stored) => Ok(stored),
         QueryRow::Value(value) => Err(Fault::Internal(format!("not a document: {}", value.to_json()))),
-    };
-    Ok((page.rows.into_iter().map(document).collect::<Result<_, _>>()?, page.continuation))
+    }
 }
 
 fn seen_of(outcome: &Outcome) -> Result<Seen, Fault> {

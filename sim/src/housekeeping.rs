@@ -15,7 +15,8 @@ use engine::{Action, Container, DocumentAddress, Engine, Keyed, Principal, ReadO
 use kv::{Batch, Direction, Durability, KeyRange, ScanLimit, Space};
 use model::policy::IndexingPolicy;
 use model::{
-    Ambient, ContainerDraft, ContainerNumber, Fault, Lsn, PartitionOrdinal, StorageFault, Throughput,
+    Ambient, ContainerDraft, ContainerNumber, Fault, Lsn, PartitionKeyKind, PartitionOrdinal, StorageFault,
+    Throughput,
 };
 use partition::index::unnamed_runs;
 use partition::keyspace::{self, CONTAINER_SPACES, PartitionId, RECORDS};
@@ -104,6 +105,7 @@ impl Housekeeping {
         let scenario = Scenario {
             seed: course.seed,
             buffered: course.buffered,
+            kind: PartitionKeyKind::HashV2,
             partitions: 1,
             unique: Vec::new(),
             default_ttl: DefaultTtl::Off,
@@ -288,7 +290,9 @@ impl Housekeeping {
     fn create(&self, number: usize) -> Result<Arc<Container>, CheckFailure> {
         let (engine, principal) = (self.world.engine(), self.world.principal());
         let created: Result<_, Fault> = self.world.run(async move {
-            let definition = ContainerDraft::new(format!("kept {number}"), key_at_pk()?).checked()?;
+            let definition =
+                ContainerDraft::new(format!("kept {number}"), key_at_pk(PartitionKeyKind::HashV2)?)
+                    .checked()?;
             let throughput = Throughput::manual(400)?;
             let database = engine.find_database(&principal, Action::ReadMetadata, DATABASE)?;
             let pass = engine.access().change_catalog(&principal, &*database)?;

@@ -25,6 +25,6 @@ pub mod recorded;
 pub mod scenario;
 pub mod shrink;
 pub mod simulation;
-mod splits;
+pub mod splits;
 mod trace;
 pub mod world;

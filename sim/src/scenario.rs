@@ -3,9 +3,11 @@
 //! Nothing in it depends on the answers of the product, so a wave can be removed without changing the rest; this allows
 //! shrinking. ETags and numbers are filled in when a wave runs.
 
+use crate::feeds::QUERIES;
 use crate::naive::{Body, DefaultTtl, Edit};
 use crate::random::Random;
 use kv::{InjectedFault, Survivors};
+use model::PartitionKeyKind;
 use serde_json::{Value as Json, json};
 
 /// Partition keys: the value of the document's `pk`, if it has one.
@@ -34,6 +36,8 @@ pub struct Scenario {
     pub seed: u64,
     /// Whether writes are acknowledged before they are durable.
     pub buffered: bool,
+    /// The kind of the partition key.
+    pub kind: PartitionKeyKind,
     /// Partitions of each container.
     pub partitions: u32,
     /// Paths of each unique key.
@@ -59,7 +63,14 @@ pub enum Wave {
     /// The clock jumps by this many seconds.
     Clock(i64),
     /// Time passes for timers, so that background jobs run.
-    Rest(u64),
+    Rest {
+        /// How long.
+        milliseconds: u64,
+        /// Faults during the wave.
+        trouble: Trouble,
+        /// The power fails after this many storage calls, or at the end if there are fewer.
+        crash: Option<(u64, Survivors)>,
+    },
     /// The container's definition changes.
     Define {
         /// The new default TTL; `None` keeps the old one.
@@ -118,6 +129,20 @@ pub struct Trouble {
     pub spoil: Option<u64>,
 }
 
+impl Trouble {
+    /// Whether nothing fails.
+    pub(crate) fn is_none(&self) -> bool {
+        self.faults.is_empty() && self.panic.is_none() && self.spoil.is_none()
+    }
+}
+
+impl Wave {
+    /// Time passes, and nothing fails.
+    pub fn rest(milliseconds: u64) -> Wave {
+        Wave::Rest { milliseconds, trouble: Trouble::default(), crash: None }
+    }
+}
+
 impl From<Vec<(u64, InjectedFault)>> for Trouble {
     fn from(faults: Vec<(u64, InjectedFault)>) -> Trouble {
         Trouble { faults, ..Trouble::default() }
@@ -137,11 +162,27 @@ pub struct Request {
 #[derive(Clone, Debug)]
 #[allow(missing_docs)] // The names say it.
 pub enum RequestKind {
-    Single { key: usize, template: StepTemplate },
-    Batch { key: usize, templates: Vec<StepTemplate> },
+    Single {
+        key: usize,
+        template: StepTemplate,
+    },
+    Batch {
+        key: usize,
+        templates: Vec<StepTemplate>,
+    },
     Bulk(Vec<(usize, StepTemplate)>),
-    Transaction { key: usize, templates: Vec<TransactionTemplate>, turns: u64, is_locked: bool },
-    Page { scope: Scope, items_max: usize },
+    Transaction {
+        key: usize,
+        templates: Vec<TransactionTemplate>,
+        turns: u64,
+        is_locked: bool,
+    },
+    /// A page of a feed, or of the query with an index below `feeds::QUERIES`.
+    Page {
+        scope: Scope,
+        items_max: usize,
+        query: Option<usize>,
+    },
 }
 
 /// A step of an interactive transaction.
@@ -156,7 +197,7 @@ pub enum TransactionTemplate {
     },
 }
 
-/// The documents of a feed. A client has one open feed at a time and reads it to its end.
+/// The documents of a feed or a query. A client has one open at a time and reads it to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// All.
@@ -248,14 +289,21 @@ impl Drawing {
         let buffered = self.random.chance(40);
         // Half of all scenarios keep the default, so that expiry rows can be checked exactly.
         let changes_default = self.random.chance(50);
+        let (first, second, several) =
+            (PartitionKeyKind::HashV1, PartitionKeyKind::HashV2, PartitionKeyKind::MultiHash);
+        let kind = *self.random.pick(&[first, second, second, several]);
         let waves = (0..count).map(|_| self.wave(partitions, changes_default)).collect();
-        Scenario { seed, buffered, partitions, unique: self.unique.clone(), default_ttl, waves }
+        Scenario { seed, buffered, kind, partitions, unique: self.unique.clone(), default_ttl, waves }
     }
 
     fn wave(&mut self, partitions: u32, changes_default: bool) -> Wave {
         match self.random.below(100) {
             0..=8 => Wave::Clock(self.jump()),
-            9..=18 => Wave::Rest(*self.random.pick(&[60, 1_200, 5_000, 130_000])),
+            9..=18 => {
+                let milliseconds = *self.random.pick(&[60, 1_200, 5_000, 130_000]);
+                let crash = self.random.chance(15).then(|| (self.random.below(40), self.survivors()));
+                Wave::Rest { milliseconds, trouble: self.trouble(20), crash }
+            }
             19..=23 => {
                 let default_ttl = (changes_default && self.random.chance(70)).then(|| self.default_ttl());
                 let policy = self.random.index(POLICIES);
@@ -387,7 +435,8 @@ impl Drawing {
                     _ => Scope::Container,
                 };
                 let items_max = usize::try_from(self.random.between(1, 6)).unwrap_or(1);
-                RequestKind::Page { scope, items_max }
+                let query = self.random.chance(60).then(|| self.random.index(QUERIES.len()));
+                RequestKind::Page { scope, items_max, query }
             }
         }
     }

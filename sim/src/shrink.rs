@@ -68,9 +68,11 @@ fn smaller_inside(scenario: &Scenario, index: usize) -> Option<Scenario> {
                 || remove_fault(trouble, &mut left)
                 || take(crash, &mut left)
         }
-        Wave::Define { trouble, crash, .. } => remove_fault(trouble, &mut left) || take(crash, &mut left),
+        Wave::Define { trouble, crash, .. } | Wave::Rest { trouble, crash, .. } => {
+            remove_fault(trouble, &mut left) || take(crash, &mut left)
+        }
         Wave::Empty(_, trouble) | Wave::Crash(_, trouble) => remove_fault(trouble, &mut left),
-        Wave::Clock(_) | Wave::Rest(_) | Wave::Restart | Wave::Rewind | Wave::Disk(_) => false,
+        Wave::Clock(_) | Wave::Restart | Wave::Rewind | Wave::Disk(_) => false,
     });
     is_smaller.then_some(candidate)
 }

@@ -1,29 +1,47 @@
-//! Splits in the simulated world, and the partitions that they leave.
+//! Splits in the simulated world, the partitions that they leave, and what housekeeping has still to do.
 
+use crate::change_readers::ChangeReaders;
 use crate::clients::{Lane, Record};
 use crate::life::answered_within;
 use crate::world::{CheckFailure, World, partition_key};
 use engine::SplitAt;
+use kv::{Direction, ScanLimit, Space};
 use model::{Fault, PartitionOrdinal};
+use partition::Remains;
+use partition::keyspace::{self, HISTORY, LOG, RECORDS};
 use std::sync::Arc;
 
 /// Result of a split.
 type Split = Result<engine::Children, Fault>;
 
+/// What housekeeping has still to do in the container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Remainder {
+    /// Split partitions whose index runs their descendants may use.
+    pub shared: usize,
+    /// Split partitions that may have rows.
+    pub split: usize,
+    /// Log entries that tell of no document.
+    pub removals: usize,
+    /// Entries of the history.
+    pub history: usize,
+}
+
 impl World {
-    /// Splits the partition of a key while the lanes use it; with a `crash_after`, answers are awaited for that many
+    /// Splits the partition of a key, in its middle or by documents, while the lanes use it; with a `crash_after`, answers are awaited for that many
     /// turns only.
     pub(crate) fn split(
         &self,
-        key: usize,
-        in_middle: bool,
+        (key, in_middle): (usize, bool),
         lanes: Vec<Lane>,
+        readers: &Arc<ChangeReaders>,
         crash_after: Option<u64>,
     ) -> Result<(Option<Split>, Vec<Record>), CheckFailure> {
         let ordinal = PartitionOrdinal(self.ordinal_of(key).ok_or("nobody owns a key")?);
         let at = if in_middle { SplitAt::Middle } else { SplitAt::Documents };
         let desk = self.desk();
         let at_work = Arc::clone(&desk);
+        let reading = self.reading(readers);
         let split = self.run(answered_within(crash_after, async move {
             let split = Arc::clone(&at_work);
             let split = tokio::spawn(async move {
@@ -31,7 +49,9 @@ impl World {
                 let pass = split.engine.access().change_catalog(&split.principal, &*split.container)?;
                 split.engine.split_partition(&pass, ordinal, at).await
             });
+            let reading = tokio::spawn(reading);
             at_work.play(lanes).await?;
+            reading.await.map_err(|panic| format!("a reader panicked: {panic}"))?;
             split.await.map_err(|panic| format!("a split panicked: {panic}"))
         }))??;
         let records = desk.records().clone();
@@ -44,6 +64,33 @@ impl World {
             self.specs = stored.partitions;
         }
         Ok(())
+    }
+
+    /// What housekeeping has still to do.
+    pub(crate) fn remainder(&self) -> Result<Remainder, CheckFailure> {
+        let stored = self.stored_container()?.ok_or("the container is gone")?;
+        let mut ancestors: Vec<_> = stored.partitions.iter().flat_map(|spec| &spec.ancestors).collect();
+        ancestors.sort_by_key(|ancestor| ancestor.ordinal);
+        ancestors.dedup_by_key(|ancestor| ancestor.ordinal);
+        let count =
+            |has: fn(Remains) -> bool| ancestors.iter().filter(|ancestor| has(ancestor.remains)).count();
+        Ok(Remainder {
+            shared: count(Remains::has_runs),
+            split: count(Remains::has_log),
+            // Without consumers of the log, every document has one entry that tells of it.
+            removals: self.row_count(LOG)?.saturating_sub(self.row_count(RECORDS)?),
+            history: self.row_count(HISTORY)?,
+        })
+    }
+
+    /// Number of rows that the container has in a space.
+    fn row_count(&self, space: Space) -> Result<usize, CheckFailure> {
+        let (store, range) = (self.store.clone(), keyspace::container_rows(self.container.number()));
+        let rows = self.run(async move {
+            let everything = ScanLimit { rows: usize::MAX, bytes: usize::MAX };
+            store.view().await?.scan(space, range, Direction::Forward, everything).await
+        })?;
+        rows.map(|chunk| chunk.rows.len()).map_err(|fault| format!("rows cannot be read: {fault}"))
     }
 
     /// Whether a partition key is in a range, which may have been split.

@@ -1,6 +1,7 @@
 //! The trace of a run as readable lines, which are also hashed into its digest.
 
 use crate::clients::{Answer, Call, Record};
+use crate::feeds::QUERIES;
 use crate::history::{Seen, Stored};
 use crate::naive::{Logical, Step, Version};
 use crate::scenario::Wave;
@@ -19,7 +20,7 @@ pub(crate) fn title(wave: &Wave) -> String {
         }
         Wave::Clients { trouble, crash, .. } => format!("clients, {trouble:?}, crash {crash:?}"),
         Wave::Clock(_)
-        | Wave::Rest(_)
+        | Wave::Rest { .. }
         | Wave::Define { .. }
         | Wave::Empty(..)
         | Wave::Restart
@@ -43,7 +44,10 @@ pub(crate) fn shown(record: &Record) -> String {
             let steps = steps.iter().map(brief_step).collect::<Vec<_>>().join(" + ");
             format!("key {key} transaction {steps}")
         }
-        Call::Page { scope, items_max, .. } => format!("page of {items_max} of {scope:?}"),
+        Call::Page { scope, items_max, query, .. } => {
+            let what = query.map_or("the feed", |query| QUERIES[query].text);
+            format!("page of {items_max} of {scope:?} of {what}")
+        }
     };
     let answer = match &record.answer {
         None => "no answer".to_owned(),

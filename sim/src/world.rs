@@ -50,6 +50,8 @@ const SMALL_INDEX: IndexOptions = IndexOptions {
 };
 /// A short idle time, so that partitions are closed while all is quiet, and opened again.
 const SHORT_LIVED: PartitionBounds = PartitionBounds { idle_seconds: 30, open_max: 64 };
+/// Interval between checks whether the power has failed.
+const POWER_CHECK_MS: u64 = 200;
 /// Name of the only container.
 const CONTAINER: &str = "c";
 pub(crate) const DATABASE: &str = "d";
@@ -261,6 +263,18 @@ impl World {
         self.run(async move { tokio::time::sleep(Duration::from_millis(milliseconds)).await })
     }
 
+    /// Lets timers run, until the power fails after some storage calls.
+    pub(crate) fn rest_until_power_fails(&self, milliseconds: u64, calls: u64) -> Result<(), CheckFailure> {
+        self.script.fail_power_after(calls);
+        let mut rested = 0;
+        while rested < milliseconds && !self.script.has_lost_power() {
+            let step = POWER_CHECK_MS.min(milliseconds - rested);
+            self.rest(step)?;
+            rested += step;
+        }
+        Ok(())
+    }
+
     /// Marks the product as healthy: later refusals need another reason.
     pub(crate) fn begin_wave(&mut self) {
         self.faults_before = self.script.fault_count();
@@ -363,8 +377,7 @@ impl World {
     ) -> Result<Vec<Record>, CheckFailure> {
         let desk = self.desk();
         let at_work = Arc::clone(&desk);
-        let (engine, principal) = (Arc::clone(&self.engine), self.principal.clone());
-        let reading = Arc::clone(readers).read_meanwhile(engine, principal, Arc::clone(&self.container));
+        let reading = self.reading(readers);
         // Requests not answered by then will never be.
         let played = self.run(answered_within(crash_after, async move {
             let reading = tokio::spawn(reading);
@@ -374,6 +387,12 @@ impl World {
         played.transpose()?;
         let records = desk.records().clone();
         Ok(records)
+    }
+
+    /// Readers of the change feed at work.
+    pub(crate) fn reading(&self, readers: &Arc<ChangeReaders>) -> impl Future<Output = ()> + Send + use<> {
+        let (engine, principal) = (Arc::clone(&self.engine), self.principal.clone());
+        Arc::clone(readers).read_meanwhile(engine, principal, Arc::clone(&self.container))
     }
 
     /// All documents of the container as stored, after all pending batches are decided.
@@ -515,7 +534,7 @@ async fn create_container(
         let paths: Vec<String> = paths.iter().map(|path| format!("/{path}")).collect();
         UniqueKey::over(&paths.iter().map(String::as_str).collect::<Vec<_>>())
     };
-    let mut draft = ContainerDraft::new(CONTAINER, key_at_pk()?);
+    let mut draft = ContainerDraft::new(CONTAINER, key_at_pk(scenario.kind)?);
     draft.unique_keys.keys = scenario.unique.iter().map(unique).collect::<Result<_, _>>()?;
     draft.policies.indexing = policy_of(0)?;
     draft.policies.computed = computed_of(0);
@@ -528,9 +547,13 @@ async fn create_container(
     engine.create_container(pass, definition, Some(throughput)).await
 }
 
-/// The partition key of all containers.
-pub(crate) fn key_at_pk() -> Result<PartitionKeyDefinition, RequestFault> {
-    PartitionKeyDefinition::new(PartitionKeyKind::HashV2, ["/pk"])
+/// The partition key of all containers. A hierarchical one has a first level that no document has, so that every cut by
+/// documents falls into one prefix.
+pub(crate) fn key_at_pk(kind: PartitionKeyKind) -> Result<PartitionKeyDefinition, RequestFault> {
+    match kind {
+        PartitionKeyKind::HashV1 | PartitionKeyKind::HashV2 => PartitionKeyDefinition::new(kind, ["/pk"]),
+        PartitionKeyKind::MultiHash => PartitionKeyDefinition::new(kind, ["/nowhere", "/pk"]),
+    }
 }
 
 /// Converts a default TTL into the product's type.
@@ -554,7 +577,9 @@ pub(crate) fn partition_key(container: &Container, key: usize) -> PartitionKey {
             KeyComponent::from_value(value.as_ref()).expect("the keys of the simulation are scalars")
         }
     };
-    definition.key(vec![component]).expect("the keys of the simulation are short")
+    let mut components = vec![KeyComponent::Undefined; definition.paths().len() - 1];
+    components.push(component);
+    definition.key(components).expect("the keys of the simulation are short")
 }
 
 /// The index of a document's partition key.

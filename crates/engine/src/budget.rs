@@ -2,12 +2,15 @@
 //!
 //! A budget is refilled continuously at its rate and holds at most one second of it, so a client may spend a whole
 //! second's worth at once. A request is admitted while anything is left; its charge, known only afterwards, may
-//! overdraw the budget, and later requests wait until the debt is paid. The state is one number: the moment at which
-//! the budget is full again.
+//! overdraw the budget, and later requests wait until the debt is paid. What is left follows from one number: the
+//! moment at which the budget is full again.
 //!
-//! Requests are admitted in the order in which they come. A refused one is told when to come back, and the delays of
-//! refused requests are staggered by what such requests cost: clients that wait as told do not all return at the same
-//! moment to be refused again.
+//! A budget that is used up is closed until some of it is there again, enough for several requests. All waiting clients
+//! are told that moment, and then share what is there. If it was open as soon as anything is left, a client that asks all
+//! the time would take everything, and those that wait as they are told would come too late each time.
+//!
+//! If more clients come at that moment than can be served, the next ones are told later moments: clients that wait as
+//! told do not all return at the same moment to be refused again.
 
 use model::{Charge, LimitFault, Priority};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +20,14 @@ use std::time::Duration;
 const FULL: Duration = Duration::from_secs(1);
 /// What requests of low priority leave for others, as the time in which it is refilled.
 const LOW_PRIORITY_LEAVES: Duration = Duration::from_millis(500);
+/// What is there when a budget opens, as the time in which it is refilled: at least this, and enough for some requests.
+const OPENS_WITH_MIN: Duration = Duration::from_millis(100);
+const OPENS_WITH_REQUESTS: u64 = 16;
+/// Time after a budget was used up in which clients that come count as waiting for it. Clients that do not wait come
+/// later too, and must not delay the others.
+const CROWD: Duration = Duration::from_millis(10);
+/// As many of them are told the moment when the budget opens; only what is more is a crowd.
+const CROWD_MIN: u64 = OPENS_WITH_REQUESTS;
 /// Limit of the delay that the stagger adds; clients that do not come back must not delay others for longer.
 const STAGGER_MAX: Duration = Duration::from_secs(5);
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
@@ -28,7 +39,12 @@ pub(crate) struct Budget {
     rate: AtomicU64,
     /// When the budget is full again, in nanoseconds of the engine's monotonic time.
     full_at: AtomicU64,
-    /// The moment for which the last refused request was told to come back.
+    /// When the budget was closed, and when it opens again.
+    closed_at: AtomicU64,
+    opens_at: AtomicU64,
+    /// Requests that were refused right after that.
+    refused: AtomicU64,
+    /// When the requests of all waiting clients are paid.
     promised: AtomicU64,
     /// The charge of the last request in nanoseconds of refill.
     last_cost: AtomicU64,
@@ -66,19 +82,43 @@ impl Budget {
             Priority::Low => nanos(FULL - LOW_PRIORITY_LEAVES),
         };
         let owed = full_at - now;
-        if owed < may_owe {
+        let is_closed = now < self.opens_at.load(Ordering::Relaxed);
+        if owed < may_owe && !is_closed {
             return Ok(());
         }
-        let free_at = full_at - may_owe + 1;
-        let latest = free_at + nanos(STAGGER_MAX);
-        let promised = self.promised.load(Ordering::Relaxed);
-        let at = match promised < free_at {
-            // Nobody waits for that moment any more.
-            true => free_at,
-            false => (promised + self.usual_cost()).min(latest),
+        let free_at = (full_at + 1).saturating_sub(may_owe).max(now + 1);
+        let at = match priority {
+            Priority::Low => free_at.max(self.opens_at.load(Ordering::Relaxed)),
+            Priority::High if is_closed => self.told(now),
+            Priority::High => {
+                self.opens_at.store(free_at + self.opens_with(), Ordering::Relaxed);
+                self.closed_at.store(now, Ordering::Relaxed);
+                self.refused.store(0, Ordering::Relaxed);
+                self.told(now)
+            }
         };
-        self.promised.store(at, Ordering::Relaxed);
-        Err(LimitFault::Throughput { retry_after_ms: (at - now).div_ceil(NANOS_PER_SECOND / 1000) })
+        Err(LimitFault::Throughput {
+            retry_after_ms: at.saturating_sub(now).div_ceil(NANOS_PER_SECOND / 1000),
+        })
+    }
+
+    /// The moment for which a request that is refused now is told to come back.
+    fn told(&self, now: u64) -> u64 {
+        let opens_at = self.opens_at.load(Ordering::Relaxed);
+        let promised = self.promised.load(Ordering::Relaxed).max(opens_at);
+        let is_in_time = now < self.closed_at.load(Ordering::Relaxed) + nanos(CROWD);
+        if is_in_time && self.refused.fetch_add(1, Ordering::Relaxed) >= CROWD_MIN {
+            let latest = opens_at + nanos(STAGGER_MAX);
+            self.promised.store((promised + self.usual_cost()).min(latest), Ordering::Relaxed);
+        }
+        let between = self.opens_with();
+        opens_at + (promised - opens_at) / between * between
+    }
+
+    /// What is there when the budget opens.
+    fn opens_with(&self) -> u64 {
+        let some = self.usual_cost().saturating_mul(OPENS_WITH_REQUESTS);
+        some.clamp(nanos(OPENS_WITH_MIN), nanos(FULL))
     }
 
     /// What a refused request will probably cost: one large request does not delay all others.
@@ -147,11 +187,9 @@ mod tests {
         }
         budget.admit(at(0), Priority::High).unwrap();
         budget.spend(units(440));
-        // 450 units are owed, of which 100 may be: 3.5 s.
-        assert_eq!(refused(budget.admit(at(0), Priority::High)), 3501);
-        // The next one waits for a usual request, not for another large one.
-        let second = refused(budget.admit(at(0), Priority::High));
-        assert!((3502..3501 + 700).contains(&second), "{second}");
+        // 450 units are owed, of which 100 may be: 3.5 s, and one until there is enough for several requests.
+        assert_eq!(refused(budget.admit(at(0), Priority::High)), 4501);
+        assert_eq!(refused(budget.admit(at(0), Priority::High)), 4501);
     }
 
     #[test]
@@ -162,7 +200,9 @@ mod tests {
             budget.spend(units(5));
         }
         let delay = refused(budget.admit(at(0), Priority::High));
-        assert_eq!((delay, refused(budget.admit(at(0), Priority::High))), (1, 13));
+        // Sixteen such requests can be served then.
+        assert_eq!((delay, refused(budget.admit(at(0), Priority::High))), (201, 201));
+        assert_eq!(refused(budget.admit(at(200), Priority::High)), 1);
         assert_eq!(budget.admit(at(delay), Priority::High), Ok(()));
     }
 
@@ -171,11 +211,11 @@ mod tests {
         let budget = budget(400);
         assert_eq!(budget.admit(at(0), Priority::High), Ok(()));
         budget.spend(units(2000));
-        // Four of the five seconds must pass before anything is left.
+        // Four of the five seconds must pass before anything is left, and one before it is enough for several requests.
         let delay = refused(budget.admit(at(100), Priority::High));
-        assert!((3900..=5400).contains(&delay), "{delay}");
-        assert!(budget.admit(at(3999), Priority::High).is_err());
-        assert_eq!(budget.admit(at(4001), Priority::High), Ok(()));
+        assert!((4900..=4901).contains(&delay), "{delay}");
+        assert!(budget.admit(at(4999), Priority::High).is_err());
+        assert_eq!(budget.admit(at(5001), Priority::High), Ok(()));
     }
 
     #[test]
@@ -199,8 +239,8 @@ mod tests {
                 }
             }
         }
-        // Ten seconds, and the one that was there at the beginning.
-        assert!((10_995..=11_010).contains(&admitted), "{admitted}");
+        // Ten seconds, and the one that was there at the beginning; some of it may be saved up at the end.
+        assert!((10_890..=11_010).contains(&admitted), "{admitted}");
     }
 
     #[test]
@@ -218,11 +258,13 @@ mod tests {
         assert_eq!(budget.admit(at(0), Priority::High), Ok(()));
         budget.spend(units(100));
         budget.spend(units(10));
-        let delays: Vec<u64> = (0..4).map(|_| refused(budget.admit(at(0), Priority::High))).collect();
-        assert_eq!(delays, [101, 201, 301, 401]);
+        let delays: Vec<u64> = (0..40).map(|_| refused(budget.admit(at(0), Priority::High))).collect();
+        // Ten requests are served each second.
+        assert_eq!(delays[..16], [1101; 16]);
+        assert_eq!((delays[30], delays[39]), (2101, 3101));
         // Clients that never return do not delay others for ever.
         let last = (0..1000).map(|_| refused(budget.admit(at(0), Priority::High))).last();
-        assert!(last.is_some_and(|last| last <= 5_101), "{last:?}");
+        assert!(last.is_some_and(|last| last <= 6_101), "{last:?}");
     }
 
     #[test]
@@ -233,5 +275,110 @@ mod tests {
         let at = |seconds| child.admit(Duration::from_secs(seconds), Priority::High);
         assert!(at(8).is_err());
         assert!(at(10).is_ok());
+    }
+
+    /// Retries of a client that waits as it is told, as SDKs do by themselves.
+    const RETRIES_MAX: u32 = 9;
+
+    /// A client that sends one request after another, each with the same charge.
+    struct Client {
+        /// Whether it waits as it is told.
+        is_patient: bool,
+        units: u64,
+        /// When it sends its next request, in milliseconds.
+        next_ms: u64,
+        retries: u32,
+        served: u64,
+        gave_up: u64,
+    }
+
+    impl Client {
+        fn new(is_patient: bool, units: u64) -> Client {
+            Client { is_patient, units, next_ms: 0, retries: 0, served: 0, gave_up: 0 }
+        }
+
+        fn ask(&mut self, budget: &Budget, now_ms: u64) {
+            match budget.admit(at(now_ms), Priority::High) {
+                Ok(()) => {
+                    budget.spend(units(self.units));
+                    self.served += 1;
+                    self.retries = 0;
+                    self.next_ms = now_ms + 1;
+                }
+                // It tries again and again.
+                Err(_) if !self.is_patient => self.next_ms = now_ms + 1,
+                Err(_) if self.retries == RETRIES_MAX => {
+                    self.gave_up += 1;
+                    self.retries = 0;
+                    self.next_ms = now_ms + 1;
+                }
+                Err(LimitFault::Throughput { retry_after_ms }) => {
+                    self.retries += 1;
+                    self.next_ms = now_ms + retry_after_ms;
+                }
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// Clients that share a budget for a minute.
+    fn share(rate: u64, clients: &mut [Client]) {
+        let budget = budget(rate);
+        for ms in 0..60_000 {
+            // Who comes first in a millisecond changes.
+            let first = usize::try_from(ms).unwrap() % clients.len();
+            clients.rotate_left(first);
+            for client in clients.iter_mut().filter(|client| client.next_ms <= ms) {
+                client.ask(&budget, ms);
+            }
+            clients.rotate_right(first);
+        }
+    }
+
+    /// A client that ignores delays gets no more than its share, and those that wait are served.
+    #[test]
+    fn clients_that_wait_are_served_next_to_one_that_does_not() {
+        for (rate, units) in [(400, 1), (400, 10), (400, 100), (4_000, 5), (10_000, 10)] {
+            let mut clients = vec![Client::new(false, units)];
+            clients.extend((0..8).map(|_| Client::new(true, units)));
+            share(rate, &mut clients);
+            let served: Vec<(u64, u64)> =
+                clients.iter().map(|client| (client.served, client.gave_up)).collect();
+            let total: u64 = clients.iter().map(|client| client.served).sum();
+            assert!(total * units >= rate * 57, "the rate is used: {served:?}");
+            let share = total / 9;
+            for client in &clients[1..] {
+                assert!(client.served * 3 >= share, "at {rate}, {units} units: {served:?}");
+                assert!(client.gave_up * 10 <= client.served, "at {rate}, {units} units: {served:?}");
+            }
+        }
+    }
+
+    /// Clients that all wait share evenly.
+    #[test]
+    fn clients_that_wait_share_evenly() {
+        for (rate, units) in [(400, 1), (400, 10), (400, 100), (4_000, 5)] {
+            let mut clients: Vec<Client> = (0..9).map(|_| Client::new(true, units)).collect();
+            share(rate, &mut clients);
+            let served: Vec<(u64, u64)> =
+                clients.iter().map(|client| (client.served, client.gave_up)).collect();
+            let total: u64 = clients.iter().map(|client| client.served).sum();
+            assert!(total * units >= rate * 55, "the rate is used: {served:?}");
+            assert!(clients.iter().all(|client| client.served * 9 * 2 >= total), "{served:?}");
+            assert!(clients.iter().all(|client| client.gave_up * 10 <= client.served), "{served:?}");
+        }
+    }
+
+    /// Far more clients than one opening serves are spread over later ones.
+    #[test]
+    fn a_crowd_that_waits_is_served() {
+        let mut clients: Vec<Client> = (0..100).map(|_| Client::new(true, 10)).collect();
+        share(400, &mut clients);
+        let served: Vec<(u64, u64)> = clients.iter().map(|client| (client.served, client.gave_up)).collect();
+        let total: u64 = clients.iter().map(|client| client.served).sum();
+        assert!(total * 10 >= 400 * 55, "the rate is used: {served:?}");
+        assert!(clients.iter().all(|client| client.served > 0), "{served:?}");
+        let gave_up: u64 = clients.iter().map(|client| client.gave_up).sum();
+        assert!(gave_up * 10 <= total, "{gave_up} gave up, {total} were served");
     }
 }

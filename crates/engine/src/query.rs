@@ -237,6 +237,8 @@ impl Engine {
         let mut attempts = Attempts::default();
         loop {
             request.parts = self.parts(pass.container, query_scope).await?;
+            #[cfg(feature = "planted-faults")]
+            plant(&mut request);
             let shared = Arc::new(request);
             let begin = |meter| exec::page(Arc::clone(&shared), Arc::clone(&self.ambient), meter);
             let page = self.isolation.run(pass.principal, query_scope.size, begin).await;
@@ -396,6 +398,21 @@ impl Engine {
             parts.push(Part { source: PartSource::Live(partition), keys, scope, ancestors });
         }
         Ok(parts)
+    }
+}
+
+/// Spoils a query that continues after a split, if that was planted.
+#[cfg(feature = "planted-faults")]
+fn plant(request: &mut PageRequest) {
+    use partition::planted::{PlantedFault, is_planted};
+    let is_child = |part: &Part| part.source.live().is_some() && !part.ancestors.is_empty();
+    let child = request.parts.iter().rposition(is_child);
+    let Some(child) = child.filter(|_| request.resume.is_some()) else { return };
+    if is_planted(PlantedFault::ChildIsNotQueried) {
+        request.parts.remove(child);
+    }
+    if is_planted(PlantedFault::PositionIsForgotten) {
+        request.resume = None;
     }
 }
 

@@ -77,6 +77,8 @@ struct ScriptState {
     fault_count: u64,
     /// The kind of call that hangs.
     stall: Option<StorageCall>,
+    /// The last call before the power fails.
+    last_call: Option<u64>,
     /// Whether the disk is full, once the script controls that.
     disk_full: Option<bool>,
     image: Option<Arc<DurableImage>>,
@@ -102,6 +104,19 @@ impl FaultScript {
         self.lock().next.push((call, kind));
     }
 
+    /// Makes all calls after the next N fail, so that nothing more reaches the disk: the power fails there, and
+    /// [`FaultScript::crash`] completes it.
+    pub fn fail_power_after(&self, calls: u64) {
+        let mut state = self.lock();
+        state.last_call = Some(state.call_count + calls);
+    }
+
+    /// Whether the power has failed, so that a call has failed.
+    pub fn has_lost_power(&self) -> bool {
+        let state = self.lock();
+        state.last_call.is_some_and(|last| state.call_count > last)
+    }
+
     /// Makes calls fail at random from now on; 0 ends it.
     pub fn fail_randomly(&self, faults_per_mille: u64) {
         self.lock().faults_per_mille = faults_per_mille;
@@ -119,12 +134,13 @@ impl FaultScript {
         self.released.notify_all();
     }
 
-    /// Removes all planned and random faults: from now on all calls succeed.
+    /// Removes all planned and random faults, also of the power: from now on all calls succeed.
     pub fn clear_faults(&self) {
         let mut state = self.lock();
         state.planned.clear();
         state.next.clear();
         state.faults_per_mille = 0;
+        state.last_call = None;
     }
 
     /// Makes the disk of the store nearly full, or frees space again. Not ended by [`FaultScript::clear_faults`].
@@ -169,6 +185,10 @@ impl FaultScript {
             return Some(InjectedFault::Fail);
         }
         let number = state.call_count;
+        if state.last_call.is_some_and(|last| number > last) {
+            state.fault_count += 1;
+            return Some(InjectedFault::Fail);
+        }
         let waiting = state.next.iter().position(|(next, _)| *next == call);
         let kind = match (state.planned.remove(&number), waiting) {
             (Some(kind), _) => Some(kind),

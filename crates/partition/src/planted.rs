@@ -28,6 +28,10 @@ pub enum PlantedFault {
     AncestorsAreForgotten,
     /// A split does not mask the documents of the sibling.
     SiblingIsNotMasked,
+    /// A query that continues after a split does not read the second child.
+    ChildIsNotQueried,
+    /// A query that continues after a split starts again.
+    PositionIsForgotten,
     /// Readers of changes do not get the last change of some transactions.
     ChangesAreMissed,
     /// Readers of changes get some transactions again.

@@ -3,7 +3,7 @@
 use crate::random::Random;
 use crate::world::key_at_pk;
 use model::policy::{CompositeIndex, ComputedProperty, IndexingPolicy, SpatialIndex, SpatialType};
-use model::{ContainerDraft, DefaultTtl, RequestFault};
+use model::{ContainerDraft, DefaultTtl, PartitionKeyKind, RequestFault};
 use plan::query::Query;
 use serde_json::{Map, Value as Json};
 
@@ -92,7 +92,7 @@ pub(super) fn definition(
     computed: Computed,
     default_ttl: Option<i64>,
 ) -> Result<ContainerDraft, RequestFault> {
-    let mut draft = ContainerDraft::new("c", key_at_pk()?);
+    let mut draft = ContainerDraft::new("c", key_at_pk(PartitionKeyKind::HashV2)?);
     draft.default_ttl = match default_ttl.map(u32::try_from) {
         None => DefaultTtl::Off,
         Some(Err(_)) => DefaultTtl::OnDemand,

@@ -1,4 +1,5 @@
-//! Waves that change the container itself: its definition, its existence, all documents of a key.
+//! Waves that change the container itself: its definition, its existence, all documents of a key; and those in which
+//! housekeeping works.
 
 use super::{End, Simulation, default_of};
 use crate::history::{Moment, quiescent};
@@ -77,6 +78,32 @@ impl Simulation<'_> {
         self.world.rest(JOBS_ROUND_MS)?;
         self.world.recover()?;
         self.world.rest(JOBS_ROUND_MS)
+    }
+
+    /// Lets the jobs work. Those that a fault or the power has interrupted are continued.
+    pub(super) fn rest(
+        &mut self,
+        milliseconds: u64,
+        trouble: &Trouble,
+        crash: Option<(u64, Survivors)>,
+    ) -> Result<(), CheckFailure> {
+        self.world.plan(trouble);
+        if let Some((calls, survivors)) = crash {
+            self.world.rest_until_power_fails(milliseconds, calls)?;
+            let end = self.crash(survivors)?;
+            self.remainders.push(self.world.remainder()?);
+            self.check_wave(&[], &end)?;
+            return self.revive(&Trouble::default());
+        }
+        self.world.rest(milliseconds)?;
+        if !trouble.is_none() {
+            // A job that has met a fault is tried again.
+            self.world.wait_for_reopen()?;
+            self.resolve_catalog(trouble)?;
+        } else if milliseconds > JOBS_ROUND_MS && self.rules.default_ttl != DefaultTtl::Off {
+            self.swept_second = self.swept_second.max(self.rules.now);
+        }
+        self.check_idle_wave(&[])
     }
 
     pub(super) fn recreate(
@@ -172,7 +199,7 @@ impl Simulation<'_> {
         let lanes = self.lanes(lanes);
         self.world.plan(trouble);
         let crash_after = crash.map(|(turns, _)| turns);
-        let (split, records) = self.world.split(key, in_middle, lanes, crash_after)?;
+        let (split, records) = self.world.split((key, in_middle), lanes, &self.readers, crash_after)?;
         self.operations += records.len();
         self.note(|trace| write!(trace, "  split: {split:?}"));
         for record in &records {

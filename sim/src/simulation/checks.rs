@@ -213,14 +213,14 @@ impl Simulation<'_> {
         let may_fail = self.world.may_fail();
         let rules = self.key_rules();
         for record in records {
-            let Call::Page { scope, items_max, .. } = &record.call else {
+            let Call::Page { scope, items_max, query, .. } = &record.call else {
                 continue;
             };
             let Some(Answer::Page(page)) = &record.answer else {
                 continue;
             };
             let place = &mut self.feeds[record.lane];
-            let feed = place.get_or_insert_with(|| Feed::new(*scope, container));
+            let feed = place.get_or_insert_with(|| Feed::new(*scope, *query, container));
             match page {
                 Ok(page) if feed.container == container => {
                     let stored: Result<Vec<Stored>, _> = page.documents.iter().map(stored_of).collect();

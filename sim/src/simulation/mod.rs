@@ -21,6 +21,7 @@ use crate::scenario::{
     KEYS, LANES_MAX, PreconditionTemplate, Request, RequestKind, Scenario, StepKind, StepTemplate,
     TransactionTemplate, Trouble, Wave, id_text,
 };
+use crate::splits::Remainder;
 use crate::trace::{shown, title};
 use crate::world::{CheckFailure, World};
 use kv::{Durability, Survivors};
@@ -50,6 +51,8 @@ pub struct Summary {
     pub splits: usize,
     /// All storage calls.
     pub calls: u64,
+    /// What housekeeping had still to do whenever the power failed while it worked.
+    pub remainders: Vec<Remainder>,
 }
 
 /// A violation found in a scenario.
@@ -96,6 +99,7 @@ pub fn run_planted(scenario: &Scenario, planted: Planted<'_>) -> Result<Summary,
         crashes: simulation.crashes,
         splits: simulation.splits,
         calls: simulation.world.script.call_count(),
+        remainders: simulation.remainders,
     })
 }
 
@@ -128,6 +132,7 @@ struct Simulation<'a> {
     operations: usize,
     crashes: usize,
     splits: usize,
+    remainders: Vec<Remainder>,
 }
 
 /// How a wave ended.
@@ -173,6 +178,7 @@ impl<'a> Simulation<'a> {
             operations: 0,
             crashes: 0,
             splits: 0,
+            remainders: Vec::new(),
         };
         simulation.all_is_durable();
         Ok(simulation)
@@ -187,12 +193,8 @@ impl<'a> Simulation<'a> {
                 self.rules.now = self.world.ambient.now_seconds();
                 self.check_idle_wave(&[])?;
             }
-            Wave::Rest(milliseconds) => {
-                self.world.rest(*milliseconds)?;
-                self.check_idle_wave(&[])?;
-                if *milliseconds > 1_000 && self.rules.default_ttl != DefaultTtl::Off {
-                    self.swept_second = self.swept_second.max(self.rules.now);
-                }
+            Wave::Rest { milliseconds, trouble, crash } => {
+                self.rest(*milliseconds, trouble, *crash)?;
             }
             Wave::Define { default_ttl, policy, trouble, crash } => {
                 self.define(*default_ttl, *policy, trouble, *crash)?;
@@ -330,8 +332,8 @@ impl<'a> Simulation<'a> {
                 let part = |(key, template): &(usize, StepTemplate)| (*key, self.step(*key, template));
                 PreparedKind::Bulk(parts.iter().map(part).collect())
             }
-            RequestKind::Page { scope, items_max } => {
-                PreparedKind::Page { scope: *scope, items_max: *items_max }
+            RequestKind::Page { scope, items_max, query } => {
+                PreparedKind::Page { scope: *scope, items_max: *items_max, query: *query }
             }
         }
     }

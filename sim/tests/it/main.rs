@@ -14,6 +14,7 @@ mod recorded_histories;
 mod refused;
 mod seeds;
 mod sweep;
+mod sweep_housekeeping;
 
 use partition::planted::{panic_after, spoil_after, stall_openings};
 use sim::hooks::Hooks;

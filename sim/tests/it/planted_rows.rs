@@ -1,11 +1,10 @@
 //! A product with planted defects: missing, changed or additional rows, and broken guarantees.
 
 use bytes::Bytes;
-use engine::{Continuation, FeedPage};
 use kv::{Batch, Direction, Durability, KeyRange, ScanLimit, Space, Survivors};
-use model::{Charge, EffectiveRange};
 use partition::keyspace::{EXPIRY, HISTORY, LOG, META, NUMBERS, RECORDS, UNIQUE};
 use serde_json::json;
+use sim::clients::Page;
 use sim::feeds::Feed;
 use sim::history::{Moment, Stored, version_of};
 use sim::naive::{Body, DefaultTtl, Logical, Rules};
@@ -19,6 +18,7 @@ use std::sync::Arc;
 
 fn scenario(waves: Vec<Wave>) -> Scenario {
     Scenario {
+        kind: model::PartitionKeyKind::HashV2,
         seed: 1,
         buffered: false,
         partitions: 1,
@@ -222,37 +222,70 @@ fn an_acknowledgement_before_the_sync() {
     assert!(violation.failure.contains("records"), "{}", violation.failure);
 }
 
+/// The checks of a feed or a query whose two pages show these documents, while the first state became the second one.
+fn drain(
+    query: Option<usize>,
+    states: [&[Stored]; 2],
+    pages: [&[Stored]; 2],
+) -> Result<bool, sim::world::CheckFailure> {
+    let rules = Rules { unique: Vec::new(), default_ttl: DefaultTtl::Off, now: 10 };
+    let key_rules = vec![rules; KEYS.len()];
+    let state = |stored: &[Stored]| -> Logical {
+        let version =
+            |stored: &Stored| (stored.body["id"].as_str().unwrap().to_owned(), Arc::new(version_of(stored)));
+        stored.iter().map(version).collect()
+    };
+    let page = |continuation: Option<&str>| Page {
+        documents: Vec::new(),
+        continuation: continuation.map(str::to_owned),
+    };
+    let moments = states.map(|stored| vec![vec![Moment::initial(state(stored))]]);
+    let mut feed = Feed::new(Scope::Container, query, 1);
+    feed.take(&key_rules, &page(Some("more")), pages[0], 5, &moments[0])?;
+    feed.on_quiet_moment(&key_rules, &moments[0], |_, _| true)?;
+    feed.take(&key_rules, &page(None), pages[1], 5, &moments[1])?;
+    feed.on_quiet_moment(&key_rules, &moments[1], |_, _| true)
+}
+
+fn stored(id: &str, mark: u64) -> Stored {
+    let body: Body = json!({ "id": id, "pk": "a", "w": mark }).as_object().unwrap().clone();
+    Stored { number: mark, ordinal: 0, lsn: mark, stamp: mark, etag: format!("\"{mark}\""), ts: 10, body }
+}
+
 #[test]
 fn a_feed_that_loses_or_repeats_a_document() {
-    let rules = Rules { unique: Vec::new(), default_ttl: DefaultTtl::Off, now: 10 };
-    let key_rules = vec![rules.clone(); KEYS.len()];
-    let stored = |id: &str, lsn: u64| {
-        let body: Body = json!({ "id": id, "pk": "a", "w": lsn }).as_object().unwrap().clone();
-        Stored { number: lsn, ordinal: 0, lsn, stamp: lsn, etag: format!("\"{lsn}\""), ts: 10, body }
-    };
     let all = [stored("a", 1), stored("b", 2)];
-    let state: Logical = all
-        .iter()
-        .map(|stored| (stored.body["id"].as_str().unwrap().to_owned(), Arc::new(version_of(stored))))
-        .collect();
-    let moments = vec![vec![Moment::initial(state)]];
-    let page = |continuation: Option<&str>| FeedPage {
-        documents: Vec::new(),
-        continuation: continuation
-            .map(|text| Continuation { text: text.to_owned(), hashes: EffectiveRange::full() }),
-        session: Vec::new(),
-        charge: Charge::NONE,
-    };
-    let drain = |first: &[Stored], second: &[Stored]| {
-        let mut feed = Feed::new(Scope::Container, 1);
-        feed.take(&key_rules, &page(Some("more")), first, 5, &moments)?;
-        feed.on_quiet_moment(&key_rules, &moments, |_, _| true)?;
-        feed.take(&key_rules, &page(None), second, 5, &moments)?;
-        feed.on_quiet_moment(&key_rules, &moments, |_, _| true)
-    };
+    let drain = |first: &[Stored], second: &[Stored]| drain(None, [&all, &all], [first, second]);
     assert_eq!(drain(&all[..1], &all[1..]), Ok(true));
     assert!(drain(&all[..1], &[]).unwrap_err().contains("without b"));
     assert!(drain(&all[..1], &all).unwrap_err().contains("twice"));
     let stale = Stored { etag: "\"9\"".to_owned(), ..all[1].clone() };
     assert!(drain(&all[..1], &[stale]).unwrap_err().contains("never was"));
+}
+
+#[test]
+fn a_query_that_loses_repeats_or_misplaces_a_document() {
+    let all = [stored("a", 1), stored("b", 2)];
+    let drained =
+        |query, first: &[Stored], second: &[Stored]| drain(Some(query), [&all, &all], [first, second]);
+    let (plain, filtered, ascending, descending) = (0, 1, 2, 3);
+    for query in [plain, ascending] {
+        assert_eq!(drained(query, &all[..1], &all[1..]), Ok(true));
+        assert!(drained(query, &all[..1], &[]).unwrap_err().contains("without b"));
+        assert!(drained(query, &all, &all[1..]).unwrap_err().contains("twice"));
+    }
+    assert_eq!(drained(descending, &all[1..], &all[..1]), Ok(true));
+    assert!(drained(ascending, &all[1..], &all[..1]).unwrap_err().contains("after"));
+    assert!(drained(descending, &all[..1], &all[1..]).unwrap_err().contains("after"));
+    assert!(drained(filtered, &all[..1], &[]).is_err(), "it does not match");
+    // A document that has changed may be shown in both versions, in one or in none.
+    let changed = Stored { number: 1, ..stored("a", 3) };
+    let later = [changed.clone(), stored("b", 2)];
+    let while_changed =
+        |query, first: &[Stored], second: &[Stored]| drain(Some(query), [&all, &later], [first, second]);
+    assert_eq!(while_changed(ascending, &all, &later[..1]), Ok(true));
+    assert_eq!(while_changed(ascending, &all, &[]), Ok(true));
+    assert_eq!(while_changed(ascending, &all[1..], &[]), Ok(true));
+    // Without an order it keeps its place.
+    assert!(while_changed(plain, &all, &[changed]).unwrap_err().contains("twice"));
 }

@@ -15,3 +15,13 @@ fn a_forgotten_log_entry_is_found() {
         &["audit of the index", "is not in the log", "a reader has", "change feed of"],
     );
 }
+
+#[test]
+fn a_query_that_forgets_a_child_is_found() {
+    found_by_a_seed(PlantedFault::ChildIsNotQueried, &["which was there all along"]);
+}
+
+#[test]
+fn a_query_that_forgets_its_position_is_found() {
+    found_by_a_seed(PlantedFault::PositionIsForgotten, &["twice", "after Some"]);
+}

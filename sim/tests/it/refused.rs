@@ -30,6 +30,7 @@ fn scenario(spoil: u64, buffered: bool) -> Scenario {
     let lanes = (0..LANES).map(|id| vec![creation(id)]).collect();
     let trouble = Trouble { spoil: Some(spoil), ..Trouble::default() };
     Scenario {
+        kind: model::PartitionKeyKind::HashV2,
         seed: 1,
         buffered,
         partitions: 1,

@@ -27,13 +27,24 @@ const KINDS: [InjectedFault; 5] = [
 /// Runs `course` with every call and kind of fault; the scenario decides where the fault is planned.
 #[track_caller]
 fn sweep(course: impl Fn(Vec<(u64, InjectedFault)>) -> Vec<Wave>) {
+    sweep_in(scenario, &KINDS, course);
+}
+
+/// The same in another scenario, with these kinds of faults.
+#[track_caller]
+pub(crate) fn sweep_in(
+    scenario: impl Fn(Vec<Wave>, bool) -> Scenario,
+    kinds: &[InjectedFault],
+    course: impl Fn(Vec<(u64, InjectedFault)>) -> Vec<Wave>,
+) {
     let mut points = 0;
     for buffered in [false, true] {
-        for kind in KINDS {
+        for kind in kinds.iter().copied() {
             for call in 1..=CALLS_MAX {
                 let scenario = scenario(course(vec![(call, kind)]), buffered);
                 match run(&scenario) {
                     Ok(summary) if summary.faults == 0 => break,
+                    Ok(_) if call == CALLS_MAX => panic!("more than {CALLS_MAX} calls"),
                     Ok(_) => points += 1,
                     Err(violation) => panic!(
                         "call {call} {kind:?}, buffered {buffered}\n{}\n{}",
@@ -47,8 +58,9 @@ fn sweep(course: impl Fn(Vec<(u64, InjectedFault)>) -> Vec<Wave>) {
     assert!(points >= 20, "only {points} calls could be made to fail");
 }
 
-fn scenario(waves: Vec<Wave>, buffered: bool) -> Scenario {
+pub(crate) fn scenario(waves: Vec<Wave>, buffered: bool) -> Scenario {
     Scenario {
+        kind: model::PartitionKeyKind::HashV2,
         seed: 1,
         buffered,
         partitions: 2,
@@ -74,22 +86,22 @@ fn template(kind: StepKind, id: usize, mark: u64, mail: &str) -> StepTemplate {
     }
 }
 
-fn request(want: RequestKind) -> Request {
+pub(crate) fn request(want: RequestKind) -> Request {
     Request { pause: 0, want }
 }
 
-fn single(kind: StepKind, id: usize, mark: u64, mail: &str) -> Request {
+pub(crate) fn single(kind: StepKind, id: usize, mark: u64, mail: &str) -> Request {
     let template = template(kind, id, mark, mail);
     request(RequestKind::Single { key: 0, template })
 }
 
 /// The same step under partition key "b".
-fn under_b(mut template: StepTemplate) -> StepTemplate {
+pub(crate) fn under_b(mut template: StepTemplate) -> StepTemplate {
     template.body.insert("pk".to_owned(), "b".into());
     template
 }
 
-fn clients(lanes: Vec<Vec<Request>>, faults: Vec<(u64, InjectedFault)>) -> Wave {
+pub(crate) fn clients(lanes: Vec<Vec<Request>>, faults: Vec<(u64, InjectedFault)>) -> Wave {
     Wave::Clients { lanes, trouble: faults.into(), crash: None }
 }
 
@@ -161,7 +173,7 @@ fn bulk_and_feeds_over_partitions() {
             };
             request(RequestKind::Bulk((0..3).map(part).chain((0..3).map(other)).collect()))
         };
-        let page = || request(RequestKind::Page { scope: Scope::Container, items_max: 2 });
+        let page = || request(RequestKind::Page { scope: Scope::Container, items_max: 2, query: None });
         let first = vec![bulk(100), bulk(200)];
         let second = vec![page(), page(), page(), page(), page()];
         vec![
@@ -185,7 +197,7 @@ fn writes_in_the_place_of_expired_documents() {
             some_documents(),
             Wave::Clock(20),
             clients(vec![lane], faults),
-            Wave::Rest(2_500),
+            Wave::rest(2_500),
             Wave::Crash(Survivors::Synced, Trouble::default()),
         ]
     });
@@ -198,9 +210,9 @@ fn a_changed_default() {
             some_documents(),
             Wave::Clock(5),
             default(DefaultTtl::Seconds(3), faults.into()),
-            Wave::Rest(2_500),
+            Wave::rest(2_500),
             default(DefaultTtl::OnDemand, Trouble::default()),
-            Wave::Rest(1_200),
+            Wave::rest(1_200),
             Wave::Crash(Survivors::Synced, Trouble::default()),
         ]
     });
@@ -220,7 +232,7 @@ fn a_drop_and_a_new_container() {
 }
 
 /// Documents of two keys, more than the index keeps in memory.
-fn documents_of_two_keys(mark: u64) -> Wave {
+pub(crate) fn documents_of_two_keys(mark: u64) -> Wave {
     let part = |id: usize| (0, template(StepKind::Upsert, id, mark + id as u64, &format!("m{id}")));
     let other =
         |id: usize| (1, under_b(template(StepKind::Upsert, id, mark + 50 + id as u64, &format!("m{id}"))));
@@ -230,15 +242,17 @@ fn documents_of_two_keys(mark: u64) -> Wave {
 
 /// Clients that write and read while a partition is split.
 fn lanes_during_a_split() -> Vec<Vec<Request>> {
-    let page = || request(RequestKind::Page { scope: Scope::Container, items_max: 3 });
+    let page =
+        |query| request(RequestKind::Page { scope: Scope::Container, items_max: 3, query: Some(query) });
     let first = vec![
         single(StepKind::Upsert, 0, 1, "x"),
         single(StepKind::Delete, 1, 0, ""),
         single(StepKind::Upsert, 0, 2, "y"),
     ];
     let other = template(StepKind::Upsert, 2, 3, "z");
-    let second = vec![request(RequestKind::Single { key: 1, template: under_b(other) }), page(), page()];
-    vec![first, second]
+    let second = vec![request(RequestKind::Single { key: 1, template: under_b(other) }), page(2), page(2)];
+    let third = vec![page(0), page(0), page(0), page(0), page(0)];
+    vec![first, second, third]
 }
 
 fn a_split_of(key: usize, trouble: Trouble, crash: Option<(u64, Survivors)>) -> Vec<Wave> {
@@ -250,10 +264,10 @@ fn a_split_of(key: usize, trouble: Trouble, crash: Option<(u64, Survivors)>) -> 
         Wave::Split { key, in_middle, lanes, trouble, crash },
         documents_of_two_keys(700),
         // Housekeeping separates the children.
-        Wave::Rest(5_000),
+        Wave::rest(5_000),
         Wave::Crash(Survivors::Synced, Trouble::default()),
         Wave::Split { key, in_middle, lanes: Vec::new(), trouble: Trouble::default(), crash: None },
-        Wave::Rest(5_000),
+        Wave::rest(5_000),
     ]
 }
 
@@ -262,16 +276,23 @@ fn a_split() {
     sweep(|faults| a_split_of(0, faults.into(), None));
 }
 
+/// Turns after which a split must have ended.
+const TURNS_MAX: u64 = 600;
+/// Combinations of survivors, key and durability.
+const COMBINATIONS: u64 = 12;
+
 #[test]
 fn a_crash_at_every_turn_of_a_split() {
     let mut splits = BTreeSet::new();
+    let mut ended_in_time = 0;
     let survivors = [Survivors::Synced, Survivors::Drawn, Survivors::All].into_iter().cycle();
-    for (turns, survivors) in (0..150_u64).zip(survivors) {
+    for (turns, survivors) in (0..TURNS_MAX).zip(survivors) {
         let (key, buffered) = (usize::from(turns % 2 == 1), turns % 4 < 2);
         let waves = a_split_of(key, Trouble::default(), Some((turns, survivors)));
         match run(&scenario(waves, buffered)) {
             Ok(summary) => {
                 splits.insert(summary.splits);
+                ended_in_time = if summary.splits == 2 { ended_in_time + 1 } else { 0 };
             }
             Err(violation) => panic!(
                 "{survivors:?} after {turns} turns, buffered {buffered}\n{}\n{}",
@@ -279,8 +300,12 @@ fn a_crash_at_every_turn_of_a_split() {
                 violation.failure
             ),
         }
+        if ended_in_time == COMBINATIONS {
+            assert!(splits.len() > 1, "some crashes come before and some after the split: {splits:?}");
+            return;
+        }
     }
-    assert!(splits.len() > 1, "some crashes come before and some after the split: {splits:?}");
+    panic!("the last turns are not after the end of the split");
 }
 
 #[test]

@@ -1,14 +1,15 @@
 //! Splits: clients do not notice them. Old range ids, continuations and session tokens stay valid, through several
 //! generations; documents are neither lost nor repeated.
 
-use crate::harness::{Harness, HeldStore, KEY, TestAmbient, item};
+use crate::harness::{self, Harness, HeldStore, KEY, TestAmbient, item};
 use crate::query::{ask, drain, request};
 use engine::{
-    Account, Container, EngineOptions, FeedRequest, PartitionState, Scope, SplitAt, StoredContainer, verify,
+    Account, ChangeMode, ChangeRequest, ChangeStart, Changes, Container, EngineOptions, FeedRequest,
+    PartitionState, Scope, SplitAt, StoredContainer, verify,
 };
 use model::{
-    DefaultTtl, Fault, LimitFault, Lsn, MissingFault, PartitionOrdinal, RequestFault, SessionToken,
-    Throughput, ThroughputChange,
+    DefaultTtl, Fault, LimitFault, Lsn, MissingFault, PartitionKeyDefinition, PartitionKeyKind,
+    PartitionOrdinal, RequestFault, SessionToken, Throughput, ThroughputChange,
 };
 use partition::index::IndexOptions;
 use plan::{Condition, Mutation, Target};
@@ -34,6 +35,13 @@ fn options() -> EngineOptions {
 async fn harness(options: EngineOptions) -> Harness {
     // Commits are turns of the scheduler, so that the paused clock does not pass them by.
     Harness::with_options(HeldStore::new().store, TestAmbient::new(), &[KEY], options).await
+}
+
+fn text_of(row: &engine::QueryRow) -> String {
+    match row {
+        engine::QueryRow::Value(value) => value.to_json(),
+        engine::QueryRow::Document(_) => panic!("a value"),
+    }
 }
 
 fn document(number: usize) -> String {
@@ -109,10 +117,7 @@ async fn clients_continue_while_a_container_splits_from_one_to_eight() {
             }
             let page = request(sql, Scope::Container, 3, continuation.take());
             let page = ask(&harness, &container, &page).await.unwrap();
-            rows.extend(page.rows.iter().map(|row| match row {
-                engine::QueryRow::Value(value) => value.to_json(),
-                engine::QueryRow::Document(_) => panic!("a value"),
-            }));
+            rows.extend(page.rows.iter().map(text_of));
             *continuation = page.continuation.map(|next| next.text);
         }
         if feed.0.is_empty() || feed.1.is_some() {
@@ -150,6 +155,98 @@ async fn clients_continue_while_a_container_splits_from_one_to_eight() {
     assert_eq!(counted, ["800"]);
     assert_eq!(harness.audit_index(&container).await, []);
     assert_eq!(verified(&harness).await, 800);
+}
+
+/// A cut that falls between the keys of one tenant: what addresses the tenant by the prefix of the key is in both
+/// children, also for clients that have begun before.
+#[tokio::test]
+async fn a_prefix_of_a_hierarchical_key_spans_a_cut() {
+    let harness = harness(options()).await;
+    let paths = ["/tenant", "/user"];
+    let key = PartitionKeyDefinition::new(PartitionKeyKind::MultiHash, paths).unwrap();
+    let container = harness.container(|draft| draft.partition_key = key, 1_000).await;
+    let json = |number: usize| {
+        let tenant = if number.is_multiple_of(10) { "small" } else { "large" };
+        format!(r#"{{"id":"{number}","tenant":"{tenant}","user":"{}","n":{number}}}"#, number % 23)
+    };
+    for number in 0..100 {
+        harness.create(&container, &json(number)).await.unwrap();
+    }
+    let prefix = || Scope::Key(harness::key(&container, r#"["large"]"#));
+    let feed = async |continuation: Option<String>| {
+        let pass = harness.engine.access().list_documents(&harness.principal, &container, prefix()).unwrap();
+        let request = FeedRequest { items_max: 7, continuation, session: Vec::new() };
+        let page = harness.engine.feed(pass, &request).await.unwrap();
+        (
+            page.documents.iter().map(harness::text).collect::<Vec<_>>(),
+            page.continuation.map(|next| next.text),
+        )
+    };
+    let changes = async |start: ChangeStart| {
+        let pass = harness.engine.access().read_changes(&harness.principal, &container, prefix()).unwrap();
+        let mode = ChangeMode::LatestVersion;
+        let request = ChangeRequest { mode, start, items_max: 7, session: Vec::new() };
+        let page = harness.engine.changes(pass, &request).await.unwrap();
+        let Changes::Latest(documents) = page.changes else { panic!("last versions") };
+        (documents.iter().map(harness::text).collect::<Vec<_>>(), page.position)
+    };
+    let query_page = async |sql: &str, (mut rows, next): (Vec<String>, Option<String>)| {
+        let page = ask(&harness, &container, &request(sql, prefix(), 7, next)).await.unwrap();
+        rows.extend(page.rows.iter().map(text_of));
+        (rows, page.continuation.map(|next| next.text))
+    };
+    let queries = ["SELECT VALUE c.n FROM c", "SELECT VALUE c.n FROM c ORDER BY c.n DESC"];
+    let (mut listed, mut next) = feed(None).await;
+    let (mut changed, mut position) = changes(ChangeStart::Beginning).await;
+    let mut drained = vec![(Vec::new(), None); queries.len()];
+    // Each split halves the partition that has most of the tenant.
+    for count in 2..=5 {
+        split_until(&harness, &container, count).await;
+        for (sql, one) in queries.iter().zip(&mut drained) {
+            *one = query_page(sql, std::mem::take(one)).await;
+        }
+        let (more, rest) = feed(next.take()).await;
+        (listed, next) = ([listed, more].concat(), rest);
+        let (more, reached) = changes(ChangeStart::After(position)).await;
+        (changed, position) = ([changed, more].concat(), reached);
+    }
+    while next.is_some() {
+        let (more, rest) = feed(next.take()).await;
+        (listed, next) = ([listed, more].concat(), rest);
+    }
+    loop {
+        let (more, reached) = changes(ChangeStart::After(position)).await;
+        position = reached;
+        if more.is_empty() {
+            break;
+        }
+        changed.extend(more);
+    }
+    for (sql, one) in queries.iter().zip(&mut drained) {
+        while one.1.is_some() {
+            *one = query_page(sql, std::mem::take(one)).await;
+        }
+        let distinct: BTreeSet<&String> = one.0.iter().collect();
+        assert_eq!((one.0.len(), distinct.len()), (90, 90), "{sql}");
+    }
+    let descending: Vec<String> =
+        (0..100).rev().filter(|n: &usize| !n.is_multiple_of(10)).map(|n| n.to_string()).collect();
+    assert_eq!(drained[1].0, descending);
+    for shown in [&listed, &changed] {
+        let distinct: BTreeSet<&String> = shown.iter().collect();
+        assert_eq!((shown.len(), distinct.len()), (90, 90));
+        assert!(shown.iter().all(|text| text.contains("large")));
+    }
+    let mut owners = 0;
+    for ordinal in ordinals(&harness, &container) {
+        let scope = Scope::Range(PartitionOrdinal(ordinal), None);
+        let sql = "SELECT VALUE c.n FROM c WHERE c.tenant = 'large'";
+        owners += usize::from(!drain(&harness, &container, sql, scope, 100).await.is_empty());
+    }
+    assert!(owners >= 3, "the tenant is in {owners} partitions");
+    let read = harness.read(&container, r#"["large","1"]"#, "1").await.unwrap();
+    assert!(harness::text(&read).contains("\"n\":1"));
+    assert_eq!(verified(&harness).await, 100);
 }
 
 #[tokio::test]

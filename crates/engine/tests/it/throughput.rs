@@ -84,7 +84,8 @@ async fn a_second_of_throughput_is_served_and_the_delay_is_true() {
     let container = harness.container(|_| {}, 400).await;
     let (created, delay_ms) = fill(&harness, &container, "a", "x").await;
     assert!((50..=80).contains(&created), "{created}");
-    assert!(delay_ms <= 20, "{delay_ms}");
+    // The budget opens when there is enough for several requests.
+    assert!((100..=250).contains(&delay_ms), "{delay_ms}");
     // Reads, queries and lists draw on the same budget.
     delay(&harness.read(&container, r#"["a"]"#, "x0").await.unwrap_err());
     let feed = FeedRequest { items_max: 10, continuation: None, session: Vec::new() };

@@ -63,8 +63,17 @@ struct Partitions {
 
 impl Partitions {
     async fn new(history: bool) -> Partitions {
+        Partitions::of(PartitionKeyKind::HashV2, history).await
+    }
+
+    async fn of(kind: PartitionKeyKind, history: bool) -> Partitions {
         let store = Store::memory(&SPACES, CommitMode::Thread);
-        let key = PartitionKeyDefinition::new(PartitionKeyKind::HashV2, ["/pk"]).unwrap();
+        let key = match kind {
+            PartitionKeyKind::MultiHash => PartitionKeyDefinition::new(kind, ["/tenant", "/pk"]).unwrap(),
+            PartitionKeyKind::HashV1 | PartitionKeyKind::HashV2 => {
+                PartitionKeyDefinition::new(kind, ["/pk"]).unwrap()
+            }
+        };
         let definition = ContainerDraft::new("c", key).checked().unwrap();
         let mut shape = ContainerShape::from(&definition);
         shape.history_seconds = history.then_some(1_000);
@@ -89,7 +98,12 @@ impl Partitions {
 
     fn key(&self, number: usize) -> LogicalKey {
         let definition = &self.definition.partition_key;
-        let partition_key = definition.key(vec![format!("key {number}").as_str().into()]).unwrap();
+        let key = format!("key {number}");
+        let components = match definition.paths().len() {
+            1 => vec![key.as_str().into()],
+            _ => vec![tenant(number).into(), key.as_str().into()],
+        };
+        let partition_key = definition.key(components).unwrap();
         let effective = definition.effective_key(&partition_key);
         LogicalKey { partition_key, effective }
     }
@@ -266,8 +280,14 @@ impl Partitions {
     }
 }
 
+/// Most keys are of one tenant, so that a cut by documents falls between them.
+fn tenant(key: usize) -> &'static str {
+    if key.is_multiple_of(5) { "small" } else { "large" }
+}
+
 fn upsert(key: usize, id: &str, text: &str) -> Mutation {
-    let body = format!(r#"{{"id":"{id}","pk":"key {key}","text":"{text}"}}"#);
+    let tenant = tenant(key);
+    let body = format!(r#"{{"id":"{id}","tenant":"{tenant}","pk":"key {key}","text":"{text}"}}"#);
     let item = Item::new(Document::from_json(body.as_bytes()).unwrap()).unwrap();
     Mutation::Upsert { item, condition: Condition::None }
 }
@@ -289,7 +309,9 @@ async fn random_writes(partitions: &mut Partitions, random: &mut Random, count: 
 async fn splits_at_random_moments_lose_and_repeat_nothing() {
     for seed in 1..=12 {
         let mut random = Random(seed * 0x9E37_79B9);
-        let mut partitions = Partitions::new(seed % 3 == 0).await;
+        let kinds = [PartitionKeyKind::HashV1, PartitionKeyKind::HashV2, PartitionKeyKind::MultiHash];
+        let kind = kinds[usize::try_from(seed / 2 % 3).unwrap()];
+        let mut partitions = Partitions::of(kind, seed % 3 == 0).await;
         for _ in 0..30 {
             let count = 1 + random.below(40);
             random_writes(&mut partitions, &mut random, count).await;
