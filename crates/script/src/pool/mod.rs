@@ -32,6 +32,9 @@ const CALLS_PER_WORKER: u32 = 10_000;
 const EVALUATED_BYTES: usize = 4 << 20;
 const EVALUATED_TIME: Duration = Duration::from_millis(500);
 
+/// Why a worker is killed whose call has used up its memory.
+const MEMORY_USED_UP: &str = "its script used up its memory";
+
 /// Executes scripts in worker processes.
 #[derive(Debug, Clone)]
 pub struct Workers {
@@ -249,7 +252,7 @@ impl Workers {
         match converse(&mut worker, frame, host, limits, time).await {
             // The heap is torn down, but the process keeps what its allocator holds.
             Ok(ended @ Ended::Evaluated { end: BatchEnd::Failed(Failure::MemoryExceeded), .. }) => {
-                worker.kill().await;
+                worker.kill(MEMORY_USED_UP);
                 Ok(ended)
             }
             Ok(ended) => {
@@ -257,7 +260,7 @@ impl Workers {
                 Ok(ended)
             }
             Err(Failed::Script(fault @ ScriptFault::MemoryExceeded { .. })) => {
-                worker.kill().await;
+                worker.kill(MEMORY_USED_UP);
                 Err(fault.into())
             }
             Err(Failed::Script(fault)) => {
@@ -274,8 +277,7 @@ impl Workers {
             }
             Err(Failed::Overdue) => {
                 self.pool.metrics.killed.inc();
-                let how = worker.kill().await;
-                tracing::info!(event = "script_killed", how, "a script that did not stop was killed");
+                worker.kill("its script did not stop");
                 Err(ScriptFault::TimeExceeded { budget: limits.time }.into())
             }
             Err(Failed::Lost) => {

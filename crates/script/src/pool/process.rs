@@ -104,12 +104,20 @@ impl WorkerProcess {
         if let Ok(Ok(status)) = tokio::time::timeout(KILL_DELAY, self.child.wait()).await {
             return status.to_string();
         }
-        self.kill().await
+        self.killed().await
     }
 
-    /// Kills the process at once.
-    pub(super) async fn kill(mut self) -> String {
-        // It fails only if the process has already ended.
+    /// Kills the process at once. Nobody waits for its end: with its low priority it may take long on a busy machine.
+    pub(super) fn kill(mut self, why: &'static str) {
+        let _ = self.child.start_kill();
+        tokio::spawn(async move {
+            let how = self.killed().await;
+            tracing::info!(event = "script_killed", how, why, "a script worker was killed");
+        });
+    }
+
+    /// Kills the process, if it has not ended already, and waits for its end.
+    async fn killed(&mut self) -> String {
         let _ = self.child.start_kill();
         match tokio::time::timeout(START_MAX, self.child.wait()).await {
             Ok(Ok(status)) => status.to_string(),
