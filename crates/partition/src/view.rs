@@ -97,7 +97,7 @@ pub struct NumberPage {
 impl PartitionView {
     /// The same state at another time, which decides what has expired.
     #[must_use]
-    pub(crate) fn at_seconds(self, now: u64) -> PartitionView {
+    pub fn at_seconds(self, now: u64) -> PartitionView {
         PartitionView { now, ..self }
     }
 
