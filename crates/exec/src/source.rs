@@ -52,12 +52,4 @@ impl PartSource {
             PartSource::Fixed(view) => Ok(PartitionView::clone(view)),
         }
     }
-
-    /// The state to read. `now_seconds` decides what has expired in the latest one; one state has its own time.
-    pub(crate) async fn view_at(&self, now_seconds: u64) -> Result<PartitionView, Fault> {
-        match self {
-            PartSource::Live(_) => Ok(self.view().await?.at_seconds(now_seconds)),
-            PartSource::Fixed(_) => self.view().await,
-        }
-    }
 }

@@ -201,8 +201,6 @@ pub(crate) struct Task {
     pub(crate) user_functions: Arc<dyn UserFunctions>,
     patterns: Arc<Patterns>,
     filter: Arc<SharedFilter>,
-    /// Seconds since 1970 that decide whether documents have expired.
-    now_seconds: u64,
     now_static_ms: u64,
     begun_ms: u64,
     deadline: Deadline,
@@ -228,7 +226,6 @@ impl Task {
             user_functions,
             patterns: Arc::default(),
             filter: Arc::default(),
-            now_seconds: ambient.now_seconds(),
             ambient,
             now_static_ms,
             begun_ms: now_ms,
@@ -277,7 +274,7 @@ impl Task {
 
     /// The latest state of a part, at the time of the page.
     pub(crate) async fn open(&self, part: Part) -> Result<Arc<OpenPart>, Fault> {
-        let view = part.source.view_at(self.now_seconds).await?;
+        let view = part.source.view().await?;
         let view = if self.asks_indexes { view } else { view.without_index() };
         let (meter, filter) = (Arc::clone(&self.meter), Arc::clone(&self.filter));
         let (is_explained, statistics) = (false, OnceCell::new());

@@ -54,6 +54,10 @@ impl Ambient for Clock {
 }
 
 impl Clock {
+    pub(crate) fn set_back_seconds(&self, seconds: u64) {
+        self.0.fetch_sub(seconds * 1000, Ordering::SeqCst);
+    }
+
     pub(crate) fn advance_seconds(&self, seconds: u64) {
         self.0.fetch_add(seconds * 1000, Ordering::SeqCst);
     }
