@@ -6,8 +6,8 @@ mod query;
 mod read;
 
 use crate::load::{self, Figures, Target, Work};
-use crate::postgres::Postgres;
 use crate::partitions::SIXTY_FOUR_PARTITIONS;
+use crate::postgres::Postgres;
 use crate::process::{Process, server_core_busy};
 use crate::questions::Question;
 use crate::report::Row;

@@ -33,13 +33,15 @@ const FEW_CALLS: u32 = 8;
 /// Texts that are compiled ahead; longer ones would hold up the next call.
 const COMPILED_BYTES_MAX: usize = 64 << 10;
 
-/// What compiling a script ahead may take; one that takes more is compiled when it is called.
+/// What compiling a script ahead may take.
 const PREPARATION_TIME_MAX: Duration = Duration::from_millis(20);
 const PREPARATION_BYTES_MAX: u64 = 8 << 20;
 
 /// The prepared runtimes of a worker.
 pub(super) struct Spares {
     prelude: Prelude,
+    /// What compiling a script ahead may take; one that takes more is compiled when it is called.
+    preparation_time_max: Duration,
     documents: Option<Realm>,
     /// That of the last batch of functions, which the next one of the same query can use: no code changes it.
     sealed: Option<Sealed>,
@@ -88,13 +90,13 @@ impl Prepared {
     }
 
     /// Makes its runtime, unless it has the right one.
-    fn prepare(&mut self, prelude: Prelude) -> Result<(), NoRuntime> {
+    fn prepare(&mut self, prelude: Prelude, time_max: Duration) -> Result<(), NoRuntime> {
         let is_to_be_sealed = self.is_to_be_sealed();
         if self.realm.as_ref().is_some_and(|realm| realm.is_sealed || !is_to_be_sealed) {
             return Ok(());
         }
         if is_to_be_sealed {
-            match prepare(prelude, &self.name, &self.source, Strictness::Strict)? {
+            match prepare(prelude, &self.name, &self.source, Strictness::Strict, time_max)? {
                 Ok(realm) => self.realm = Some(realm),
                 Err(Unprepared::Refused) => self.needs_own = true,
                 // The machine may be busy: this is tried again after some calls.
@@ -102,7 +104,7 @@ impl Prepared {
             }
         }
         if self.realm.is_none() {
-            self.realm = prepare(prelude, &self.name, &self.source, Strictness::AsWritten)?.ok();
+            self.realm = prepare(prelude, &self.name, &self.source, Strictness::AsWritten, time_max)?.ok();
         }
         Ok(())
     }
@@ -111,7 +113,8 @@ impl Prepared {
 impl Spares {
     pub(super) fn new(prelude: Prelude) -> Result<Spares, NoRuntime> {
         let documents = Some(Realm::new(prelude, Kind::Documents)?);
-        Ok(Spares { prelude, documents, sealed: None, scripts: Vec::new() })
+        let preparation_time_max = PREPARATION_TIME_MAX;
+        Ok(Spares { prelude, preparation_time_max, documents, sealed: None, scripts: Vec::new() })
     }
 
     /// A runtime without a script.
@@ -199,7 +202,7 @@ impl Spares {
             self.documents = Some(Realm::new(self.prelude, Kind::Documents)?);
         }
         for prepared in &mut self.scripts {
-            prepared.prepare(self.prelude)?;
+            prepared.prepare(self.prelude, self.preparation_time_max)?;
         }
         self.scripts.retain(|prepared| prepared.realm.is_some());
         Ok(())
@@ -220,6 +223,7 @@ fn prepare(
     name: &str,
     source: &str,
     strictness: Strictness,
+    time_max: Duration,
 ) -> Result<Result<Realm, Unprepared>, NoRuntime> {
     if source.len() > COMPILED_BYTES_MAX {
         return Ok(Err(Unprepared::Refused));
@@ -229,7 +233,7 @@ fn prepare(
         Strictness::Strict => Kind::SealedDocuments,
     };
     let mut realm = Realm::new(prelude, kind)?;
-    realm.state.start_preparation(PREPARATION_TIME_MAX);
+    realm.state.start_preparation(time_max);
     realm.limit_memory(PREPARATION_BYTES_MAX);
     realm.script = realm.context.with(|ctx| {
         let script = compile::compile_as(&ctx, name, source, strictness).ok()?;
@@ -269,8 +273,8 @@ mod tests {
         }
     }
 
-    /// More calls than a script needs on any machine to be compiled in time once.
-    const MANY_CALLS: u32 = 200;
+    /// More calls than a script needs to have a sealed runtime.
+    const MANY_CALLS: u32 = 20;
 
     /// The number of calls of a script with runtimes of their own before one with a sealed runtime.
     fn calls_before_sealed(spares: &mut Spares, call: &Call) -> Option<u32> {
@@ -281,8 +285,10 @@ mod tests {
         })
     }
 
+    /// With time to compile a script on any machine.
     fn spares() -> Spares {
-        Spares::new(Prelude::compile().unwrap()).unwrap()
+        let spares = Spares::new(Prelude::compile().unwrap()).unwrap();
+        Spares { preparation_time_max: Duration::from_secs(600), ..spares }
     }
 
     #[test]
@@ -398,14 +404,19 @@ mod tests {
     #[test]
     fn a_script_that_takes_much_to_compile_is_not_prepared() {
         let prelude = Prelude::compile().unwrap();
-        let is_prepared =
-            |source: &str| prepare(prelude, "proc", source, Strictness::AsWritten).unwrap().is_ok();
+        let within = |source: &str, time_max| {
+            prepare(prelude, "proc", source, Strictness::AsWritten, time_max).unwrap()
+        };
+        let is_prepared = |source: &str| within(source, Duration::from_secs(600)).is_ok();
         let of_length = |length: usize| format!("function () {{ {} }}", " ".repeat(length));
         assert!(!is_prepared(&of_length(COMPILED_BYTES_MAX)));
         assert!(!is_prepared("function () { no text"));
         // Every literal of a template is two strings and an object.
         let source = format!("function () {{ {} }}", "f``;".repeat(COMPILED_BYTES_MAX / 5));
         assert!(!is_prepared(&source));
+        let sound = "function () { return 1; }";
+        assert!(is_prepared(sound));
+        assert!(matches!(within(sound, Duration::ZERO), Err(Unprepared::Late)));
     }
 
     #[test]
