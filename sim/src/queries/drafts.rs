@@ -247,13 +247,11 @@ impl Clients {
         let query = Arc::new(lowered(sql).ok_or_else(|| format!("not a query: {sql}"))?);
         let program = Program::new(query, &self.computed, SYSTEM).map_err(|fault| fault.to_string())?;
         let program = Arc::new(program);
-        let source = match source {
-            PartSource::Live(_) => source.clone(),
-            PartSource::Fixed(view) => {
-                let view = PartitionView::clone(view).at_seconds(clock.now_seconds());
-                PartSource::Fixed(Arc::new(view))
-            }
+        let view = match source {
+            PartSource::Live(partition) => partition.view().await.map_err(|fault| fault.to_string())?,
+            PartSource::Fixed(view) => PartitionView::clone(view),
         };
+        let source = PartSource::Fixed(Arc::new(view.at_seconds(clock.now_seconds())));
         let part = self.part(reach, source)?;
         let (mut rows, mut resume) = (Vec::new(), None);
         for _ in 0..PAGES_MAX {
