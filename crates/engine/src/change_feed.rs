@@ -70,8 +70,13 @@ impl ChangePosition {
         nearest_first.find_map(named).map_or(self.base, |(_, lsn)| *lsn)
     }
 
-    /// Refuses a position that cannot be one of this container.
-    fn check_ranges(&self, container: &Container) -> Result<(), ChangeFeedFault> {
+    /// Refuses a position that cannot be one of this container, nor of a dropped one: all of these are at or below
+    /// `floor`. A container that is created again under its name continues their LSNs, and so do their readers.
+    fn check_ranges(&self, container: &Container, floor: Lsn) -> Result<(), ChangeFeedFault> {
+        let mut reached = self.named.iter().map(|(_, lsn)| *lsn).chain([self.base]);
+        if reached.all(|lsn| lsn <= floor) {
+            return Ok(());
+        }
         let mut named = self.named.iter().map(|(ordinal, _)| *ordinal).chain(self.first);
         match named.find(|ordinal| container.range_of(*ordinal).is_err()) {
             Some(range) => Err(ChangeFeedFault::OtherContainer { range }),
@@ -176,7 +181,9 @@ impl Engine {
     fn check_start(&self, container: &Container, request: &ChangeRequest) -> Result<(), ChangeFeedFault> {
         match &request.start {
             ChangeStart::Beginning | ChangeStart::Now => {}
-            ChangeStart::After(position) => position.check_ranges(container)?,
+            ChangeStart::After(position) => {
+                position.check_ranges(container, self.catalog.state().floor())?;
+            }
             ChangeStart::Since(second) => {
                 let seconds = second.saturating_sub(self.ambient.now_seconds());
                 if seconds > AHEAD_SECONDS_MAX {

@@ -12,8 +12,8 @@ use crate::engine::{Engine, ThroughputMode};
 use arc_swap::ArcSwap;
 use kv::{Batch, Durability, Store};
 use model::{
-    ClientEncryptionKeyDefinition, ContainerNumber, DatabaseNumber, Fault, OfferNumber, ResourceNumber, Rid,
-    ScriptDefinition, ScriptKind,
+    ClientEncryptionKeyDefinition, ContainerNumber, DatabaseNumber, Fault, Lsn, OfferNumber, ResourceNumber,
+    Rid, ScriptDefinition, ScriptKind,
 };
 use partition::index::ComputedReader;
 use partition::keyspace::{self, CATALOG, EntryKind};
@@ -277,6 +277,11 @@ impl CatalogState {
 
     pub(crate) fn offers(&self) -> Vec<Arc<Offer>> {
         self.offers.values().cloned().collect()
+    }
+
+    /// No partition of a dropped container has assigned a higher LSN, once another was created.
+    pub(crate) fn floor(&self) -> Lsn {
+        Lsn(self.meta.floor)
     }
 
     pub(crate) fn offer(&self, number: OfferNumber) -> Option<Arc<Offer>> {
