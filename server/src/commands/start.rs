@@ -356,6 +356,16 @@ pub(super) fn open_failure(settings: &Settings, fault: &OpenFault) -> Failure {
              perihelion repair --data \"{data}\"",
             describe(fault)
         ),
+        OpenFault::CutTears { .. } => format!(
+            "{}; a cut would leave documents, indexes and counts that do not fit together; nothing was changed, restore \
+             the data folder from a backup",
+            describe(fault)
+        ),
+        OpenFault::Torn { .. } => format!(
+            "{}; restore the data folder from a backup; this shows what does not fit together: perihelion verify --data \
+             \"{data}\"",
+            describe(fault)
+        ),
         OpenFault::DamagedFile { path, .. } if path.ends_with("SYNCED") => format!(
             "{}; restore it from a backup, or have it made anew: perihelion repair --data \"{data}\"",
             describe(fault)
