@@ -33,9 +33,9 @@ pub(super) fn run(
     matches: &ArgMatches,
     environment: impl Fn(&str) -> Option<String>,
 ) -> Result<(), Failure> {
-    let settings = Settings::from_raw(&settings::gather(matches, environment)?)?;
+    let mut settings = Settings::from_raw(&settings::gather(matches, environment)?)?;
     logs::start(&settings)?;
-    handles::raise_limit(settings.connections_max);
+    settings.connections_max = handles::raise_limit(settings.connections_max);
     let failed = |error: std::io::Error| Failure::Failed(format!("cannot start the runtime: {error}"));
     let runtime = runtime().map_err(failed)?;
     let queries = query_runtime(settings.query_threads).map_err(failed)?;
