@@ -23,8 +23,10 @@ fn tables_share(handles: u64, connections: u64) -> u64 {
     left.max(handles / 4).min(OPEN_TABLES_MAX)
 }
 
-/// Raises the soft limit to the hard one; warns if that is too low for `connections_max`.
-pub(crate) fn raise_limit(connections_max: usize) {
+/// Raises the soft limit to the hard one. Returns how many connections may be open: `connections_max`, or what the limit
+/// leaves without the handles of the store. Clients without credentials must not be able to use those up: the store
+/// accepts no write without them.
+pub(crate) fn raise_limit(connections_max: usize) -> usize {
     let before = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: before.maximum, maximum: before.maximum };
     if before.current != before.maximum
@@ -32,21 +34,39 @@ pub(crate) fn raise_limit(connections_max: usize) {
     {
         tracing::warn!(event = "file_limit_kept", %cause, "the limit of open files could not be raised");
     }
-    let Some(handles) = getrlimit(Resource::Nofile).current else { return };
-    let wanted = u64::try_from(connections_max).unwrap_or(u64::MAX).saturating_add(OTHER_HANDLES);
-    if handles < wanted {
+    let Some(handles) = getrlimit(Resource::Nofile).current else { return connections_max };
+    let allowed = usize::try_from(connections_allowed(handles)).unwrap_or(usize::MAX);
+    if allowed < connections_max {
         tracing::warn!(
             event = "file_limit_low",
             handles,
-            wanted,
-            "the limit of open files is lower than connections-max needs: raise `ulimit -n`"
+            connections_max,
+            allowed,
+            "the limit of open files is lower than connections-max needs, so fewer connections are accepted: raise \
+             `ulimit -n`"
         );
     }
+    connections_max.min(allowed)
+}
+
+/// Connections for which there are handles, at least a quarter of all.
+fn connections_allowed(handles: u64) -> u64 {
+    handles.saturating_sub(OTHER_HANDLES).max(handles / 4)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_store_keeps_its_handles_whatever_connections_are_wanted() {
+        assert_eq!([1_048_576, 1_024, 150].map(connections_allowed), [1_048_064, 512, 37]);
+        for handles in [150, 600, 1_024, 20_000] {
+            let connections = connections_allowed(handles);
+            let left = handles - connections - tables_share(handles, connections);
+            assert!(left >= SMALL_FILES_HANDLES.min(handles / 2), "{handles} handles leave {left}");
+        }
+    }
 
     #[test]
     fn tables_get_what_connections_leave() {

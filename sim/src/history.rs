@@ -96,16 +96,26 @@ impl Moment {
     }
 }
 
+/// Which moments decide whether an order is accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judged {
+    /// The last one: of all orders of the same operations to the same state, one is tried.
+    End,
+    /// All of them, because a crash may have reverted to any.
+    Path,
+}
+
 /// Searches an order of `operations` from `start` that `accept` accepts. The moments passed to it begin with the start.
 /// Returns them, with the result of `accept`.
 pub fn explain<T>(
     rules: &Rules,
     start: &Logical,
     operations: &[Operation],
+    judged: Judged,
     accept: impl FnMut(&[Moment]) -> Option<T>,
 ) -> Result<(Vec<Moment>, T), Unexplained> {
     let mut search =
-        Search { rules, operations, accept, seen: HashSet::new(), places: 0, best: (0, Vec::new()) };
+        Search { rules, operations, judged, accept, seen: HashSet::new(), places: 0, best: (0, Vec::new()) };
     let placed = vec![false; operations.len()];
     let mut moments = vec![Moment::initial(start.clone())];
     if let Some(made) = search.place(placed, &mut moments) {
@@ -149,7 +159,9 @@ pub struct Unexplained {
 struct Search<'a, F> {
     rules: &'a Rules,
     operations: &'a [Operation],
+    judged: Judged,
     accept: F,
+    /// What was tried: the operations that were placed, and the states that are judged.
     seen: HashSet<(Vec<bool>, String)>,
     places: usize,
     best: (usize, Vec<usize>),
@@ -163,7 +175,7 @@ impl<F> Search<'_, F> {
         let state = moments.last()?.state.clone();
         self.place_without_effect(&mut placed, &state);
         self.places += 1;
-        if self.places >= PLACES_MAX || !self.seen.insert((placed.clone(), fingerprint(&state))) {
+        if self.places >= PLACES_MAX || !self.seen.insert((placed.clone(), self.judged_in(moments))) {
             return None;
         }
         let waiting: Vec<usize> = (0..placed.len())
@@ -205,6 +217,16 @@ impl<F> Search<'_, F> {
             moments.pop();
         }
         None
+    }
+
+    /// Distinguishes what `accept` may judge differently.
+    fn judged_in(&self, moments: &[Moment]) -> String {
+        let first = match self.judged {
+            Judged::End => moments.len().saturating_sub(1),
+            Judged::Path => 0,
+        };
+        let judged = moments.iter().skip(first).map(|moment| fingerprint(&moment.state));
+        judged.collect::<Vec<_>>().join("/")
     }
 
     /// Places reads and refusals that fit here. They change nothing, so placing them early excludes no order.

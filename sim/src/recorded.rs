@@ -17,7 +17,7 @@
 //!
 //! Waves of one key follow each other; operations of one wave overlap. Every write has a unique mark in the member `w`.
 
-use crate::history::{Operation, Seen, Stored, Verdict, explain, quiescent};
+use crate::history::{Judged, Operation, Seen, Stored, Verdict, explain, quiescent};
 use crate::naive::{Body, DefaultTtl, Edit, Logical, Precondition, Refusal, Rules, Selector, Step};
 use model::Rid;
 use serde_json::Value as Json;
@@ -72,7 +72,7 @@ fn check_waves(waves: &BTreeMap<(String, u64), Wave>) -> Result<CheckedHistories
         let Some(found) = &wave.found else {
             return Err(format!("wave {number} of \"{key}\" has no state after it"));
         };
-        let explained = explain(&rules, &start, &wave.operations, |moments| {
+        let explained = explain(&rules, &start, &wave.operations, Judged::End, |moments| {
             quiescent(&moments.last()?.state, found, |_, _| false)
         });
         let (_, state) = explained.map_err(|unexplained| {

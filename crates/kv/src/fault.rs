@@ -258,6 +258,31 @@ pub enum OpenFault {
         /// Length known to have been synced.
         synced_bytes: u64,
     },
+    /// A damaged journal cannot be cut: some tables have rows of commits that would be cut off.
+    #[error(
+        "the journal \"{}\" is damaged at byte {position} and cannot be cut there: tables ({}) already have rows of \
+         later commits, and the other rows of these commits are only in the journal",
+        path.display(), spaces.join(", ")
+    )]
+    CutTears {
+        /// The journal.
+        path: PathBuf,
+        /// Where the damaged commit starts.
+        position: usize,
+        /// The spaces whose tables have them.
+        spaces: Vec<String>,
+    },
+    /// Tables have rows of commits that the journals lack: these were cut off, or removed.
+    #[error(
+        "the store in \"{}\" is torn: tables ({}) have rows of commits that were removed from the journal",
+        path.display(), spaces.join(", ")
+    )]
+    Torn {
+        /// Folder of the engine.
+        path: PathBuf,
+        /// The spaces whose tables have them.
+        spaces: Vec<String>,
+    },
     /// The engine could not recover its files.
     #[error("the engine could not open \"{}\": {cause}", path.display())]
     Engine {

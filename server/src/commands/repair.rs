@@ -18,7 +18,10 @@ pub(super) fn command() -> Command {
             .about("Truncate a damaged journal, so that the store can be opened, or prepare a restored copy for use")
             .after_help(
                 "A server refuses a store whose journal is damaged before acknowledged commits, or was truncated. This \
-                 command cuts the journal at the first unreadable commit: that commit and all later ones are lost.\n\
+                 command cuts the journal at the first unreadable commit: that commit and all later ones are lost. If \
+                 all rows of that commit and of those before it are already in tables, only this part of the journal \
+                 is removed and nothing is lost. If tables have rows of commits that a cut would lose, nothing is \
+                 changed: restore a backup.\n\
                  Prints what was cut. The cut bytes are saved in a folder next to the store. An intact store is not \
                  changed; a missing or damaged file SYNCED, which says how far the journals were synced, is made anew. Other missing or damaged files are not repaired.\n\
                  Check the data afterwards with `perihelion verify`.\n\n\
@@ -76,14 +79,19 @@ fn skip_ahead(settings: &Settings) -> Result<(), Failure> {
 }
 
 fn show(repair: &Repair, is_restored: bool) {
-    let Repair { cuts, readable_commits, is_torn, shortened_from, is_synced_lost } = repair;
+    let Repair { cuts, unneeded, readable_commits, is_torn, shortened_from, is_synced_lost } = repair;
     if *is_synced_lost {
         say!(
             "the file SYNCED was missing or damaged and was rebuilt: whether the journals were truncated before is \
              unknown"
         );
     }
-    if cuts.is_empty() && !is_synced_lost && !is_restored {
+    for JournalCut { path, cut_bytes, saved, .. } in unneeded {
+        say!("{}: the first {cut_bytes} bytes were damaged and removed", path.display());
+        say!("  saved in {}", saved.display());
+        say!("  lost there: nothing, all commits in them were already in tables");
+    }
+    if cuts.is_empty() && unneeded.is_empty() && !is_synced_lost && !is_restored {
         say!("the journals are intact, nothing was changed; check the other files with `perihelion verify`");
     }
     if cuts.is_empty() {

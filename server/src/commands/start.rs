@@ -33,9 +33,9 @@ pub(super) fn run(
     matches: &ArgMatches,
     environment: impl Fn(&str) -> Option<String>,
 ) -> Result<(), Failure> {
-    let settings = Settings::from_raw(&settings::gather(matches, environment)?)?;
+    let mut settings = Settings::from_raw(&settings::gather(matches, environment)?)?;
     logs::start(&settings)?;
-    handles::raise_limit(settings.connections_max);
+    settings.connections_max = handles::raise_limit(settings.connections_max);
     let failed = |error: std::io::Error| Failure::Failed(format!("cannot start the runtime: {error}"));
     let runtime = runtime().map_err(failed)?;
     let queries = query_runtime(settings.query_threads).map_err(failed)?;
@@ -356,6 +356,16 @@ pub(super) fn open_failure(settings: &Settings, fault: &OpenFault) -> Failure {
         OpenFault::Damaged { .. } | OpenFault::Shortened { .. } => format!(
             "{}; restore it from a backup, or continue without the commits after the damage: \
              perihelion repair --data \"{data}\"",
+            describe(fault)
+        ),
+        OpenFault::CutTears { .. } => format!(
+            "{}; a cut would leave documents, indexes and counts that do not fit together; nothing was changed, restore \
+             the data folder from a backup",
+            describe(fault)
+        ),
+        OpenFault::Torn { .. } => format!(
+            "{}; restore the data folder from a backup; this shows what does not fit together: perihelion verify --data \
+             \"{data}\"",
             describe(fault)
         ),
         OpenFault::DamagedFile { path, .. } if path.ends_with("SYNCED") => format!(

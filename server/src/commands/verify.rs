@@ -41,6 +41,7 @@ pub(super) fn run(matches: &ArgMatches, environment: impl Fn(&str) -> Option<Str
     let copy = StoreCopy::of(&settings.data.join(STORE_FOLDER)).map_err(fault)?;
     let mut options = EmbeddedOptions::new(copy.path(), &STORE_SPACES);
     options.free_space_reserve_bytes = 0;
+    options.accepts_torn = true;
     let store = Store::open(options).map_err(fault)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::Failed(format!("cannot start the runtime: {error}")))?;

@@ -3,7 +3,7 @@
 use super::{End, Simulation, Survived};
 use crate::clients::{Answer, Call, Record, stored_of};
 use crate::feeds::Feed;
-use crate::history::{Moment, Operation, Seen, Stored, Verdict, explain, quiescent, with_transient};
+use crate::history::{Judged, Moment, Operation, Seen, Stored, Verdict, explain, quiescent, with_transient};
 use crate::identity::Shown;
 use crate::naive::{Refusal, Rules, Version};
 use crate::scenario::KEYS;
@@ -119,7 +119,8 @@ impl Simulation<'_> {
                 })
             }
         };
-        let explained = explain(rules, &self.logicals[key], operations, accept);
+        let judged = if lsn_survived.is_some() && buffered { Judged::Path } else { Judged::End };
+        let explained = explain(rules, &self.logicals[key], operations, judged, accept);
         let (mut moments, state) = explained.map_err(|unexplained| {
             let mut text = format!("key {key}: ");
             if unexplained.gave_up {

@@ -132,8 +132,11 @@ impl StorageEngine {
             journal::remove_incomplete(&path).map_err(fault)?;
         }
         let synced = folder.synced()?;
-        inspect::check(folder, &synced)?;
-        let found = journal::check_all(&path, &format, &synced)?;
+        let mut tables = inspect::check(folder, &synced)?;
+        if options.accepts_torn {
+            tables.clear();
+        }
+        let found = journal::check_all(&path, &format, &synced, &tables)?;
         let recorder = SyncRecorder::start(folder.path(), &path, found, options.sync_record_interval);
         let recorder = recorder.map_err(fault)?;
         let started =

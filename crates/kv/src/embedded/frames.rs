@@ -70,25 +70,68 @@ pub(super) struct ValidBatches {
 
 /// Finds valid batches after the broken one at `broken_at`. `own` is the keyspace of the internal rows.
 pub(super) fn valid_after(journal: &[u8], broken_at: usize, own: Option<u64>) -> ValidBatches {
-    let journal = &journal[..content_length(journal)];
     let mut found = ValidBatches::default();
-    let mut position = broken_at + 1;
-    while position < journal.len() {
-        let rest = &journal[position..];
-        match read_frame(rest, own).filter(|frame| frame.is_valid) {
-            Some(frame) => {
-                let unsynced = usize::try_from(frame.unsynced_bytes.unwrap_or(0)).unwrap_or(usize::MAX);
-                found.count += 1;
-                found.proves_damage |= broken_at < position.saturating_sub(unsynced);
-                position += frame.length;
-            }
-            None => match rest.iter().skip(1).position(|byte| *byte == START_TAG) {
-                Some(distance) => position += 1 + distance,
-                None => break,
-            },
-        }
+    for (position, frame) in valid_from(journal, broken_at + 1, own) {
+        let unsynced = usize::try_from(frame.unsynced_bytes.unwrap_or(0)).unwrap_or(usize::MAX);
+        found.count += 1;
+        found.proves_damage |= broken_at < position.saturating_sub(unsynced);
     }
     found
+}
+
+/// The valid batches that start at `position` or later, with their positions.
+fn valid_from(
+    journal: &[u8],
+    mut position: usize,
+    own: Option<u64>,
+) -> impl Iterator<Item = (usize, BatchFrame)> {
+    let journal = &journal[..content_length(journal)];
+    std::iter::from_fn(move || {
+        while position < journal.len() {
+            let rest = &journal[position..];
+            if let Some(frame) = read_frame(rest, own).filter(|frame| frame.is_valid) {
+                let found = position;
+                position += frame.length;
+                return Some((found, frame));
+            }
+            let distance = rest.iter().skip(1).position(|byte| *byte == START_TAG);
+            position = distance.map_or(journal.len(), |distance| position + 1 + distance);
+        }
+        None
+    })
+}
+
+/// The lowest number of a valid commit that starts at `position` or later.
+pub(super) fn lowest_from(journal: &[u8], position: usize) -> Option<u64> {
+    valid_from(journal, position, None).map(|(_, frame)| frame.commit).min()
+}
+
+/// Valid batches that follow each other without a gap up to the end of a journal.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Ending {
+    /// Where the first one starts.
+    pub(super) start: usize,
+    /// The numbers of the first two.
+    pub(super) first: Vec<u64>,
+}
+
+/// The longest such end. Bytes within a damaged batch may look like one, but something else follows them.
+pub(super) fn ending(journal: &[u8]) -> Ending {
+    let length = content_length(journal);
+    let mut found = Ending { start: length, first: Vec::new() };
+    let (mut end, mut last) = (0, None);
+    for (position, frame) in valid_from(journal, 0, None) {
+        if position != end || last.is_some_and(|last| frame.commit <= last) {
+            found = Ending { start: position, first: Vec::new() };
+        } else if last.is_none() {
+            found.start = position;
+        }
+        if found.first.len() < 2 {
+            found.first.push(frame.commit);
+        }
+        (end, last) = (position + frame.length, Some(frame.commit));
+    }
+    if end == length { found } else { Ending { start: length, first: Vec::new() } }
 }
 
 /// Number of the first commit of a journal; `None` if it does not start with one.

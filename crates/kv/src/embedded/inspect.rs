@@ -15,9 +15,8 @@
 //!            tables/N         immutable tables
 //!
 //! section "tables" of a manifest   number of levels (1), for each the number of runs (1), for each the number of
-//!                                  tables (4), for each: number (8), kind of checksum (1), XXH3 (16), commit (8)
-//! table of contents                "TOC!", count (4), for each: position (8), length (8), name length (2), name
-//! trailer                          as of a table
+//!                                  tables (4), for each: number (8), kind of checksum (1), XXH3 (16), ingest (8)
+//! table of contents, trailer       as of a table
 //! ```
 //! All numbers are little-endian.
 
@@ -42,7 +41,6 @@ const CURRENT_FILE: &str = "current";
 
 const VERSION_BYTES: [u8; 4] = *b"FJL\x03";
 const CURRENT_LENGTH: usize = 25;
-const CONTENTS_HEAD: [u8; 4] = *b"TOC!";
 const TABLES_SECTION: &[u8] = b"tables";
 const CHECKSUM_KIND: u8 = 0;
 
@@ -121,7 +119,7 @@ fn check_keyspaces(
     known.dedup();
     let mut tables = Vec::new();
     for number in known {
-        check_keyspace(&folder.join(number.to_string()), missing, &mut tables)?;
+        check_keyspace(&folder, number, missing, &mut tables)?;
     }
     Ok(tables)
 }
@@ -146,10 +144,12 @@ fn numbered_folders(path: &Path) -> Result<Vec<u64>, OpenFault> {
 }
 
 fn check_keyspace(
-    keyspace: &Path,
+    keyspaces: &Path,
+    keyspace_number: u64,
     missing: &mut Vec<PathBuf>,
     tables: &mut Vec<TableEntry>,
 ) -> Result<(), OpenFault> {
+    let keyspace = keyspaces.join(keyspace_number.to_string());
     let current_path = keyspace.join(CURRENT_FILE);
     let Some(current) = read(&current_path)? else {
         missing.push(current_path);
@@ -170,12 +170,12 @@ fn check_keyspace(
         .ok_or_else(|| damaged(&manifest_path, "its list of tables cannot be read"))?;
     let folder = keyspace.join(TABLES_FOLDER);
     check_table_names(&folder)?;
-    for (number, checksum) in named {
+    for NamedTable { number, checksum, ingest } in named {
         let path = folder.join(number.to_string());
         match fs::metadata(&path) {
             Ok(metadata) => {
                 table::check_tail(&path, metadata.len())?;
-                tables.push(TableEntry { path, checksum });
+                tables.push(TableEntry { path, checksum, keyspace: keyspace_number, ingest });
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => missing.push(path),
             Err(source) => return Err(OpenFault::Io { path, source }),
@@ -199,8 +199,15 @@ fn parse_current(mut bytes: &[u8]) -> Option<(u64, u128)> {
     (is_whole && bytes.first() == Some(&CHECKSUM_KIND)).then_some((number, checksum))
 }
 
-/// Numbers and checksums of the tables in a manifest.
-fn parse_manifest(manifest: &[u8]) -> Option<Vec<(u64, u128)>> {
+/// A table in a manifest.
+struct NamedTable {
+    number: u64,
+    checksum: u128,
+    ingest: u64,
+}
+
+/// The tables in a manifest.
+fn parse_manifest(manifest: &[u8]) -> Option<Vec<NamedTable>> {
     let mut tables = section(manifest, TABLES_SECTION)?;
     let mut found = Vec::new();
     for _ in 0..tables.try_get_u8().ok()? {
@@ -208,8 +215,8 @@ fn parse_manifest(manifest: &[u8]) -> Option<Vec<(u64, u128)>> {
             for _ in 0..tables.try_get_u32_le().ok()? {
                 let number = tables.try_get_u64_le().ok()?;
                 (tables.try_get_u8().ok()? == CHECKSUM_KIND).then_some(())?;
-                found.push((number, tables.try_get_u128_le().ok()?));
-                tables.try_get_u64_le().ok()?;
+                let checksum = tables.try_get_u128_le().ok()?;
+                found.push(NamedTable { number, checksum, ingest: tables.try_get_u64_le().ok()? });
             }
         }
     }
@@ -219,19 +226,10 @@ fn parse_manifest(manifest: &[u8]) -> Option<Vec<(u64, u128)>> {
 /// A section of a manifest, by its name.
 fn section<'a>(manifest: &'a [u8], wanted: &[u8]) -> Option<&'a [u8]> {
     let trailer = Trailer::parse(manifest.get(manifest.len().checked_sub(TRAILER_LENGTH)?..)?)?;
-    let position = usize::try_from(trailer.contents_position).ok()?;
-    let mut contents = manifest.get(position..)?.strip_prefix(&CONTENTS_HEAD)?;
-    for _ in 0..contents.try_get_u32_le().ok()? {
-        let position = usize::try_from(contents.try_get_u64_le().ok()?).ok()?;
-        let length = usize::try_from(contents.try_get_u64_le().ok()?).ok()?;
-        let name_length = usize::from(contents.try_get_u16_le().ok()?);
-        let name = contents.get(..name_length)?;
-        contents.advance(name_length);
-        if name == wanted {
-            return manifest.get(position..position.checked_add(length)?);
-        }
-    }
-    None
+    let contents = manifest.get(usize::try_from(trailer.contents_position).ok()?..)?;
+    let (position, length) = table::find_section(contents, wanted)?;
+    let position = usize::try_from(position).ok()?;
+    manifest.get(position..position.checked_add(usize::try_from(length).ok()?)?)
 }
 
 fn read(path: &Path) -> Result<Option<Vec<u8>>, OpenFault> {

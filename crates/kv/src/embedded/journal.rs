@@ -2,6 +2,7 @@
 //!
 //! Knows their names and which of their bytes are used; `frames` knows the layout of batches.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -10,6 +11,8 @@ use super::format::{Format, JournalEntry};
 use super::frames::{self, JournalScan};
 use super::inspect::{KEYSPACES_FOLDER, VERSION_FILE};
 use super::synced::Synced;
+use super::table::TableEntry;
+use super::tear;
 use crate::fault::OpenFault;
 
 /// Length of a new journal: it is preallocated as a sparse file.
@@ -72,10 +75,14 @@ pub(super) fn newest(engine: &Path) -> io::Result<Option<JournalEntry>> {
 
 /// The position from which on the journals cannot be used.
 pub(super) struct Breakage {
+    /// Number of the broken journal.
+    pub(super) number: u64,
     /// The broken journal.
     pub(super) path: PathBuf,
     /// Start of its first broken batch.
     pub(super) position: usize,
+    /// No commit before that has a higher number, and those that were lost do; `None` if that is not known.
+    pub(super) commit_before: Option<u64>,
     /// Valid batches after that position, in this journal and in later ones.
     pub(super) batches_after: usize,
     /// Whether only unsynced commits were lost: a power failure tore the last write.
@@ -109,8 +116,13 @@ impl Breakage {
 pub(super) struct Survey {
     /// End of the last valid batch of each journal, up to the broken one.
     pub(super) ends: Synced,
+    /// The last valid commit before the broken one.
+    pub(super) last_commit: Option<u64>,
     pub(super) breakage: Option<Breakage>,
 }
+
+/// Bytes at the start of journals that nothing needs, by the number of the journal.
+pub(super) type Fronts = BTreeMap<u64, usize>;
 
 /// Reads all journals and finds the first broken batch.
 ///
@@ -121,22 +133,33 @@ pub(super) struct Survey {
 /// before it are not. So a valid batch that was written when the broken one was synced proves damage. Older journals
 /// are synced before the engine rotates. If nothing follows, `synced` says what must be there.
 pub(super) fn survey(engine: &Path, format: &Format, synced: &Synced) -> io::Result<Survey> {
+    survey_without(&Fronts::new(), engine, format, synced)
+}
+
+/// The same for journals without these parts. Positions are those without them.
+pub(super) fn survey_without(
+    fronts: &Fronts,
+    engine: &Path,
+    format: &Format,
+    synced: &Synced,
+) -> io::Result<Survey> {
     let mut journals = list_if_exists(engine)?;
     journals.sort();
     let mut last_commit = None;
     let mut ends = Vec::new();
     for (index, (number, path)) in journals.iter().enumerate() {
-        let bytes = fs::read(path)?;
-        let JournalScan { end, broken_at, last_commit: last } = frames::scan(&bytes, last_commit);
-        last_commit = last;
-        let synced_bytes = synced.bytes_of(*number);
+        let mut bytes = fs::read(path)?;
+        let front = fronts.get(number).copied().unwrap_or(0);
+        bytes.drain(..front.min(bytes.len()));
+        let before = last_commit;
+        let JournalScan { end, broken_at, last_commit: last } = frames::scan(&bytes, before);
+        let synced_bytes = synced.bytes_of(*number).saturating_sub(front as u64);
         let is_short = (end as u64) < synced_bytes;
+        let newest = format.journal.filter(|journal| journal.number == *number && front == 0);
+        let first = newest.and_then(|journal| journal.first_commit);
         // The first commit was synced and is missing or has another number.
-        let has_lost_first = format.journal.is_some_and(|journal| {
-            journal.number == *number
-                && journal.first_commit.is_some()
-                && journal.first_commit != frames::first_commit(&bytes)
-        });
+        let has_lost_first = first.is_some() && first != frames::first_commit(&bytes);
+        last_commit = if has_lost_first { before } else { last };
         let position = match broken_at {
             _ if has_lost_first => 0,
             Some(position) => position,
@@ -150,26 +173,65 @@ pub(super) fn survey(engine: &Path, format: &Format, synced: &Synced) -> io::Res
         let after = frames::valid_after(&bytes, position, format.own);
         let later: Vec<PathBuf> = journals.iter().skip(index + 1).map(|(_, path)| path.clone()).collect();
         let mut batches_after = after.count;
+        let mut lowest_after = frames::lowest_from(&bytes, position);
         for path in &later {
             let bytes = fs::read(path)?;
             batches_after += frames::count_valid(&bytes);
+            lowest_after = lowest_after.into_iter().chain(frames::lowest_from(&bytes, 0)).min();
         }
+        // No checksum covers the number of a commit: the last one may be too high.
+        let highest_before = lowest_after.map_or(u64::MAX, |lowest| lowest.saturating_sub(1));
+        let commit_before = match last_commit {
+            Some(last) => Some(last.min(highest_before)),
+            None => first.map(|first| first.saturating_sub(1)),
+        };
         let is_torn = later.is_empty() && !after.proves_damage && !has_lost_first && !is_short;
-        let (path, is_at_end) = (path.clone(), after.count == 0);
-        let breakage = Breakage { path, position, batches_after, is_torn, synced_bytes, is_at_end, later };
-        return Ok(Survey { ends: Synced::new(ends), breakage: Some(breakage) });
+        let breakage = Breakage {
+            number: *number,
+            path: path.clone(),
+            position,
+            commit_before,
+            batches_after,
+            is_torn,
+            synced_bytes,
+            is_at_end: after.count == 0,
+            later,
+        };
+        return Ok(Survey { ends: Synced::new(ends), last_commit, breakage: Some(breakage) });
     }
-    Ok(Survey { ends: Synced::new(ends), breakage: None })
+    Ok(Survey { ends: Synced::new(ends), last_commit, breakage: None })
+}
+
+/// Length of the start of a broken journal that nothing needs, up to and with the damage: all its commits are before
+/// `flushed`, and so in tables. `None` if that is not certain.
+pub(super) fn unneeded_front(breakage: &Breakage, flushed: u64) -> io::Result<Option<usize>> {
+    let frames::Ending { start, mut first } = frames::ending(&fs::read(&breakage.path)?);
+    for path in &breakage.later {
+        if first.len() < 2 {
+            first.extend(frames::ending(&fs::read(path)?).first);
+        }
+    }
+    // The second: no checksum covers the numbers, and that of the first one may be damaged with what is before it.
+    let is_unneeded = first.get(1).is_some_and(|second| *second <= flushed);
+    Ok(Some(start).filter(|start| is_unneeded && *start > 0))
 }
 
 /// Checks all journals before the engine reads them, and truncates torn batches at the end of the newest. Returns the
-/// end of each.
-pub(super) fn check_all(engine: &Path, format: &Format, synced: &Synced) -> Result<Synced, OpenFault> {
+/// end of each. `tables` are those of the store.
+pub(super) fn check_all(
+    engine: &Path,
+    format: &Format,
+    synced: &Synced,
+    tables: &[TableEntry],
+) -> Result<Synced, OpenFault> {
     let fault = |source| OpenFault::Io { path: engine.to_path_buf(), source };
-    let Survey { ends, breakage } = survey(engine, format, synced).map_err(fault)?;
+    let Survey { ends, last_commit, breakage } = survey(engine, format, synced).map_err(fault)?;
+    let spaces = tear::spaces_flushed_after(last_commit, tables, format)?;
     match breakage {
-        None => Ok(ends),
-        Some(breakage) if !breakage.is_torn => Err(breakage.fault()),
+        None if spaces.is_empty() => Ok(ends),
+        None => Err(OpenFault::Torn { path: engine.to_path_buf(), spaces }),
+        // What is in tables was synced before.
+        Some(breakage) if !breakage.is_torn || !spaces.is_empty() => Err(breakage.fault()),
         Some(Breakage { path, position, batches_after, .. }) => {
             cut_off(&path, position).map_err(fault)?;
             let path = path.display();

@@ -65,7 +65,7 @@ impl StorageEngine {
     /// Begins to flush all memtables, one space after the other. No flush is running.
     fn begin_flush(&self) -> Result<(), Cause> {
         self.note_flush();
-        self.rotation.begin(Arc::clone(self.all_spaces()), self.folder.engine())
+        self.rotation.begin(Arc::clone(self.all_spaces()), self.folder.path().to_path_buf())
     }
 
     /// Seals all memtables at once, which takes long for commits: only for an engine that is about to be closed.

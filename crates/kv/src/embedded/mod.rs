@@ -11,6 +11,7 @@
 
 mod copy;
 mod engine;
+mod flushed;
 mod folder;
 mod format;
 mod frames;
@@ -25,6 +26,7 @@ mod repair;
 mod rotation;
 mod synced;
 mod table;
+mod tear;
 mod write;
 
 use std::io;
@@ -107,6 +109,8 @@ pub struct EmbeddedOptions {
     /// Delay after a sync until the synced length of the journal is recorded in a separate file. A journal that is
     /// truncated after that is not mistaken for one with a torn last write.
     pub sync_record_interval: Duration,
+    /// Whether a torn store ([`OpenFault::Torn`]) is opened too: to inspect a copy of it, not to serve it.
+    pub accepts_torn: bool,
 }
 
 impl EmbeddedOptions {
@@ -120,6 +124,7 @@ impl EmbeddedOptions {
             free_space_reserve_bytes: FREE_SPACE_RESERVE_BYTES_DEFAULT,
             open_tables_max: OPEN_TABLES_DEFAULT,
             sync_record_interval: SYNC_RECORD_INTERVAL_DEFAULT,
+            accepts_torn: false,
         }
     }
 }

@@ -22,6 +22,8 @@ use std::time::Duration;
 use fjall::{AbstractTree, Keyspace};
 
 use super::engine::EngineSpace;
+use super::flushed::Flushed;
+use super::folder::ENGINE_FOLDER;
 use super::journal;
 use super::memtables::STALL_CHECK_INTERVAL;
 use crate::fault::Cause;
@@ -64,14 +66,14 @@ pub(super) struct Progress {
 }
 
 impl Rotation {
-    /// Begins to flush the memtables of these spaces. `engine` is the engine's folder. No flush is running.
-    pub(super) fn begin(&self, spaces: Arc<[EngineSpace]>, engine: PathBuf) -> Result<(), Cause> {
+    /// Begins to flush the memtables of these spaces. `store` is the store's folder. No flush is running.
+    pub(super) fn begin(&self, spaces: Arc<[EngineSpace]>, store: PathBuf) -> Result<(), Cause> {
         self.stop();
         self.progress.is_stopping.store(false, Ordering::Relaxed);
         self.progress.is_running.store(true, Ordering::Release);
         let progress = Arc::clone(&self.progress);
         let flush = move || {
-            progress.run(spaces, &engine);
+            progress.run(spaces, &store);
             progress.release_flushed();
         };
         match thread::Builder::new().name("kv-flush".to_owned()).spawn(flush) {
@@ -129,8 +131,8 @@ impl Drop for Rotation {
 }
 
 impl Progress {
-    fn run(&self, spaces: Arc<[EngineSpace]>, engine: &Path) {
-        if let Err(cause) = self.flush_all(&spaces, engine) {
+    fn run(&self, spaces: Arc<[EngineSpace]>, store: &Path) {
+        if let Err(cause) = self.flush_all(&spaces, store) {
             *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(cause);
         }
         // Handles of the engine are gone when the flush counts as ended.
@@ -138,7 +140,8 @@ impl Progress {
         self.is_running.store(false, Ordering::Release);
     }
 
-    fn flush_all(&self, spaces: &[EngineSpace], engine: &Path) -> Result<(), Cause> {
+    fn flush_all(&self, spaces: &[EngineSpace], store: &Path) -> Result<(), Cause> {
+        let engine = &store.join(ENGINE_FOLDER);
         let newest = journal::newest(engine).map_err(Cause::new)?.map(|journal| journal.number);
         // Not listed before: a space may get its keyspace meanwhile.
         let keyspaces = || spaces.iter().filter_map(|space| space.keyspace.get());
@@ -146,7 +149,13 @@ impl Progress {
             self.flush(smallest)?;
         }
         for _ in 0..PASSES_MAX {
+            // Whoever has written one of these rows holds the lock that sealing a memtable needs until all rows of the
+            // commit are in memtables, and so have the commits before.
+            let highest = keyspaces().filter_map(|keyspace| keyspace.tree.get_highest_seqno()).max();
             keyspaces().try_for_each(|keyspace| self.flush(keyspace))?;
+            if let (Some(journal), Some(highest)) = (newest, highest) {
+                self.record_flushed(Flushed { journal, commit: highest + 1 }, store);
+            }
             if !newest.is_some_and(|newest| self.is_kept(newest, engine)) {
                 return Ok(());
             }
@@ -154,6 +163,16 @@ impl Progress {
         self.wants_markers.store(true, Ordering::Relaxed);
         tracing::debug!(event = "journal_kept", "an old journal was not removed; the next flush removes it");
         Ok(())
+    }
+
+    /// Records how far all spaces are flushed, if they are. A failure is not fatal: less is known of the store then.
+    fn record_flushed(&self, flushed: Flushed, store: &Path) {
+        if self.is_stopping() {
+            return;
+        }
+        if let Err(error) = flushed.write(store) {
+            tracing::warn!(event = "flush_record_failed", %error, "how far the tables are written could not be recorded");
+        }
     }
 
     /// Seals the memtable of a space and waits until it is flushed, or until the engine is closed.

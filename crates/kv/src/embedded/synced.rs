@@ -59,6 +59,11 @@ impl Synced {
         self.journals.keys().next_back().copied()
     }
 
+    /// The start of a journal is removed.
+    pub(super) fn remove_front(&mut self, number: u64, front: u64) {
+        self.journals.entry(number).and_modify(|bytes| *bytes = bytes.saturating_sub(front));
+    }
+
     /// Reads the file of a store that may have data.
     pub(super) fn read(store: &Path) -> Result<Synced, OpenFault> {
         let path = store.join(SYNCED_FILE);

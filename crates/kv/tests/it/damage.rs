@@ -377,6 +377,150 @@ fn a_table_that_cannot_be_opened_is_named() {
     assert!(refused > 0);
 }
 
+/// A store that was killed after its spaces were flushed up to different commits, and its rows after each commit.
+struct Flushed {
+    files: Files,
+    states: Vec<Rows>,
+}
+
+/// Commits of the store, of which each changes a few rows of several spaces.
+struct Writer {
+    store: Store,
+    draws: Draws,
+    states: Vec<Rows>,
+}
+
+impl Writer {
+    async fn commit(&mut self, batch: Batch, mut rows: Rows) {
+        let mut batch = batch;
+        for space in 0..SPACES.len() as u8 {
+            // Rarely into the last one, so that its tables stay behind.
+            if space == META.0 && self.draws.below(20) > 0 {
+                continue;
+            }
+            let key = vec![b'k', self.draws.below(30) as u8];
+            if self.draws.below(4) == 0 {
+                batch.delete(Space(space), key.clone());
+                rows.remove(&(space, key));
+            } else {
+                let value = format!("{}-{}", self.states.len(), "x".repeat(self.draws.below(3000)));
+                batch.put(Space(space), key.clone(), value.clone());
+                rows.insert((space, key), value.into_bytes());
+            }
+        }
+        let durability = if self.draws.below(2) == 0 { Durability::Sync } else { Durability::Buffered };
+        self.store.submit(&self.store.lane(), batch, durability).await.unwrap();
+        self.states.push(rows);
+    }
+
+    async fn commits(&mut self, count: usize) {
+        for _ in 0..count {
+            self.commit(Batch::default(), self.states.last().unwrap().clone()).await;
+        }
+    }
+
+    /// Flushes the memtable of one space only.
+    async fn ingest(&mut self) {
+        let ingested = vec![("run".into(), "ingested".into())];
+        let mut batch = Batch::default();
+        batch.name_ingest(self.store.ingest(INDEX, ingested).await.unwrap());
+        let mut rows = self.states.last().unwrap().clone();
+        rows.insert((INDEX.0, b"run".to_vec()), b"ingested".to_vec());
+        self.commit(batch, rows).await;
+    }
+}
+
+fn flushed(seed: u64) -> Flushed {
+    let folder = new_folder();
+    let mut options = options(&folder);
+    options.memtable_bytes = 100_000;
+    let states = run(async {
+        let store = Store::open(options).unwrap();
+        let mut writer = Writer { store, draws: Draws(seed), states: vec![Rows::new()] };
+        for _ in 0..10_000 {
+            writer.commits(1).await;
+            if folder.path().join("FLUSHED").exists() {
+                break;
+            }
+        }
+        let more = writer.draws.below(20);
+        writer.commits(more).await;
+        if seed % 2 == 0 {
+            writer.ingest().await;
+            writer.commits(10).await;
+        }
+        writer.states
+    });
+    Flushed { files: read_files(folder.path()), states }
+}
+
+/// Draws numbers from a seed.
+struct Draws(u64);
+
+impl Draws {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % end
+    }
+}
+
+/// What a repair of a damaged journal has done.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Clone, Copy)]
+enum Mended {
+    Whole,
+    Cut,
+    Refused,
+}
+
+/// Repairs a store in which a byte of a journal is changed. It is as after one of its commits, or refused and unchanged.
+#[track_caller]
+fn check_mended(what: &str, files: &Files, states: &[Rows]) -> Mended {
+    let folder = new_folder();
+    let store = folder.path().join("store");
+    fs::rename(write_files(files).keep(), &store).unwrap();
+    let mended = match kv::repair(&store) {
+        Ok(repair) if repair.cuts.is_empty() => Mended::Whole,
+        Ok(_) => Mended::Cut,
+        Err(OpenFault::CutTears { .. }) => {
+            assert_eq!(read_files(&store), *files, "{what}: refused, but changed");
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "{what}");
+            return Mended::Refused;
+        }
+        Err(fault) => panic!("{what}: {fault}"),
+    };
+    let mut options = options(&folder);
+    options.path = store;
+    let found = run(async { rows(&Store::open(options).unwrap()).await.unwrap() });
+    let found_at = states.iter().rposition(|rows| *rows == found);
+    let expected =
+        if mended == Mended::Whole { found_at == Some(states.len() - 1) } else { found_at.is_some() };
+    assert!(expected, "{what}: {mended:?}, as after {found_at:?} of {} commits", states.len() - 1);
+    mended
+}
+
+/// A cut must not leave rows of lost commits in the tables of some spaces.
+#[test]
+fn a_repair_after_flushes_leaves_whole_commits() {
+    let (seeds, damages) = if std::env::var_os(ALL_FILES_VARIABLE).is_some() { (60, 40) } else { (4, 8) };
+    let mut counts = BTreeMap::new();
+    for seed in 0..seeds {
+        let Flushed { files, states } = flushed(seed);
+        let mut draws = Draws(seed);
+        let (path, bytes) = files.iter().rfind(|(path, _)| is_journal(path)).unwrap();
+        for damage in 0..damages {
+            // Half of them are near the end, where not all is in tables.
+            let from = if damage % 2 == 0 { 0 } else { bytes.len() * 3 / 4 };
+            let position = from + draws.below(bytes.len() - from);
+            let mut damaged = files.clone();
+            damaged.get_mut(path).unwrap()[position] ^= 1 << draws.below(8);
+            let what = format!("seed {seed}, {}, byte {position} of {}", path.display(), bytes.len());
+            *counts.entry(check_mended(&what, &damaged, &states)).or_insert(0) += 1;
+        }
+    }
+    eprintln!("{counts:?}");
+    assert_eq!(counts.len(), 3, "{counts:?}");
+}
+
 /// Names, lengths, times and bytes of all files of a store.
 fn stamps(store: &Path) -> Vec<(PathBuf, u64, std::time::SystemTime, Vec<u8>)> {
     let mut paths: Vec<PathBuf> = read_files(store).into_keys().collect();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use kv::{Durability, OpenFault, Repair, Store};
 use tempfile::TempDir;
 
-use crate::stores::{RECORDS, commit, keys, options, put, run};
+use crate::stores::{INDEX, RECORDS, commit, keys, options, put, run};
 
 /// Commits rows named after their durability and number, and returns where each starts in the journal.
 async fn write(store: &Store, folder: &TempDir, durabilities: &[Durability]) -> Vec<usize> {
@@ -260,6 +260,41 @@ fn a_lost_record_of_syncs_is_rebuilt_by_a_repair() {
         assert!(repair.is_synced_lost && repair.cuts.is_empty());
         assert_eq!(found(&folder), ["0", "1", "2", "3", "base"]);
     }
+}
+
+/// What an earlier version has left: a journal that was cut although the tables of one space have more.
+#[test]
+fn a_torn_store_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let starts = run(async {
+        let store = Store::open(options(&folder)).unwrap();
+        let mut starts = Vec::new();
+        for key in ["a", "b"] {
+            starts.push(content(&folder).1.len());
+            let mut batch = put(RECORDS, key, "x");
+            batch.put(INDEX, key.to_owned(), "x".to_owned());
+            commit(&store, batch).await.unwrap();
+        }
+        // Flushes the memtable of the space.
+        store.ingest(INDEX, vec![("run".into(), "ingested".into())]).await.unwrap();
+        starts
+    });
+    let ((path, whole), synced) = (content(&folder), folder.path().join("SYNCED"));
+    let recorded = fs::read(&synced).unwrap();
+    // An ingest that no commit has named yet proves nothing.
+    assert_eq!(found(&folder), ["a", "b"]);
+    fs::write(&path, &whole[..starts[1]]).unwrap();
+    fs::write(synced, recorded).unwrap();
+    let opened = Store::open(options(&folder)).map(drop);
+    for torn in [opened, kv::repair(folder.path()).map(drop)] {
+        match torn {
+            Err(OpenFault::Torn { spaces, .. }) => assert_eq!(spaces, ["index"]),
+            other => panic!("{other:?}"),
+        }
+    }
+    let mut options = options(&folder);
+    options.accepts_torn = true;
+    drop(Store::open(options).unwrap());
 }
 
 #[test]
