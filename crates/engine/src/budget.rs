@@ -18,6 +18,9 @@ use std::time::Duration;
 
 /// What a budget holds at most, as the time in which it is refilled.
 const FULL: Duration = Duration::from_secs(1);
+/// What one request can take of a budget, as the time in which it is refilled: a script or a query that reads very much
+/// does not close a container for longer.
+const TAKEN_AT_ONCE_MAX: Duration = Duration::from_secs(60);
 /// What requests of low priority leave for others, as the time in which it is refilled.
 const LOW_PRIORITY_LEAVES: Duration = Duration::from_millis(500);
 /// What is there when a budget opens, as the time in which it is refilled: at least this, and enough for some requests.
@@ -129,8 +132,9 @@ impl Budget {
     /// Takes the charge of a request from the budget.
     pub(crate) fn spend(&self, charge: Charge) {
         // A charge is far below 10^8 units, so that this does not saturate.
-        let nanos = charge.hundredths().saturating_mul(NANOS_PER_SECOND);
-        if let Some(cost) = nanos.checked_div(self.rate.load(Ordering::Relaxed)) {
+        let work = charge.hundredths().saturating_mul(NANOS_PER_SECOND);
+        if let Some(cost) = work.checked_div(self.rate.load(Ordering::Relaxed)) {
+            let cost = cost.min(nanos(TAKEN_AT_ONCE_MAX));
             self.full_at.fetch_add(cost, Ordering::Relaxed);
             let mean = self.mean_cost.load(Ordering::Relaxed);
             self.mean_cost
@@ -275,6 +279,15 @@ mod tests {
         let at = |seconds| child.admit(Duration::from_secs(seconds), Priority::High);
         assert!(at(8).is_err());
         assert!(at(10).is_ok());
+    }
+
+    #[test]
+    fn one_request_closes_a_budget_for_a_minute_at_most() {
+        let budget = budget(400);
+        budget.admit(at(0), Priority::High).unwrap();
+        budget.spend(units(322_903));
+        assert!(budget.admit(at(58_999), Priority::High).is_err());
+        assert_eq!(budget.admit(at(61_000), Priority::High), Ok(()));
     }
 
     /// Retries of a client that waits as it is told, as SDKs do by themselves.

@@ -109,7 +109,7 @@ fn plan(folder: &Folder, synced: &Synced, flushed: Option<Flushed>) -> io::Resul
             fronts.insert(breakage.number, front);
         } else if survey.last_commit.is_some_and(|last| last + 1 < flushed) {
             // The damaged commit is the last before `flushed`, or it is both before and after it. What is in front of
-            // What is in front of the damage is not needed either, and would look like the end of a store whose tables
+            // the damage is not needed either, and would look like the end of a store whose tables
             // have more.
             remove_before(breakage, &engine, &mut fronts)?;
         } else {

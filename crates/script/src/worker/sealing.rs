@@ -34,11 +34,13 @@ const WORDS: [&str; 11] = [
 ];
 
 /// Global names that cost a second call when a script reads them in a sealed runtime.
-const READ_ONCE: [&str; 8] = [
+const READ_ONCE: [&str; 9] = [
     "globalThis",
     "Function",
     "Reflect",
     "Promise",
+    // What it reports of a frozen object is checked against that.
+    "Proxy",
     "AggregateError",
     "WeakRef",
     "FinalizationRegistry",

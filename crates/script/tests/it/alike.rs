@@ -251,6 +251,7 @@ const NOTICING: &[&str] = &[
     "function () { Math.max.length = 7; S(Math.max.length); }",
     // Proxies.
     "function () { S('x' in new Proxy(Math, { has: () => true })); }",
+    "function () { var p = new Proxy(Math, { preventExtensions: () => true }); Object.preventExtensions(p); S(1); }",
     "function () { S('max' in new Proxy(Math, { has: () => false })); }",
     "function () { S(Object.getPrototypeOf(new Proxy(Math, { getPrototypeOf: () => null }))); }",
     "function () { S(new Proxy(Array.prototype, { getPrototypeOf: () => Date.prototype }) instanceof Date); }",
