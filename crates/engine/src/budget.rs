@@ -92,7 +92,8 @@ impl Budget {
         let free_at = (full_at + 1).saturating_sub(may_owe).max(now + 1);
         let at = match priority {
             Priority::Low => free_at.max(self.opens_at.load(Ordering::Relaxed)),
-            Priority::High if is_closed => self.told(now),
+            // More may have been overdrawn since it was closed.
+            Priority::High if is_closed => self.told(now).max(free_at),
             Priority::High => {
                 self.opens_at.store(free_at + self.opens_with(), Ordering::Relaxed);
                 self.closed_at.store(now, Ordering::Relaxed);

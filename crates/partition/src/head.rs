@@ -231,12 +231,23 @@ pub async fn highest_assigned(view: &View, container: ContainerNumber) -> Result
     Ok(highest)
 }
 
+/// What was skipped in a store, and its highest ordinal.
+#[derive(Clone, Copy, Debug)]
+pub struct Skipped {
+    /// LSNs, and stamps of ETags, of each partition.
+    pub lsns: u64,
+    /// No partition of any container has a higher ordinal.
+    pub ordinal_highest: PartitionOrdinal,
+}
+
 /// Prepares the partitions of a store that has lost its last writes, because it is an older copy or its journal was
 /// cut: LSNs, ETags and document numbers that clients may have seen are not assigned again, and positions and session
-/// tokens of the lost writes are not in the future. Returns how much was skipped.
-pub async fn skip_ahead(store: &Store) -> Result<u64, Fault> {
+/// tokens of the lost writes are not in the future.
+pub async fn skip_ahead(store: &Store) -> Result<Skipped, Fault> {
     let view = store.view().await.map_err(read_fault)?;
+    let mut skipped = Skipped { lsns: SKIPPED, ordinal_highest: PartitionOrdinal(0) };
     for id in partitions_in(&view, KeyRange::all()).await? {
+        skipped.ordinal_highest = skipped.ordinal_highest.max(id.ordinal);
         let key = keyspace::head_key(id);
         let Some(row) = view.get(META, &key).await.map_err(read_fault)? else { continue };
         let mut batch = Batch::default();
@@ -244,7 +255,7 @@ pub async fn skip_ahead(store: &Store) -> Result<u64, Fault> {
         batch.require(META, key, Some(row));
         store.submit(&store.lane(), batch, Durability::Sync).await.map_err(commit_fault)?;
     }
-    Ok(SKIPPED)
+    Ok(skipped)
 }
 
 /// The partitions that have rows in a range of META.

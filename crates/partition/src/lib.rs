@@ -52,7 +52,7 @@ pub use carryover::Carryover;
 pub use changes::{ChangePage, ChangeScan};
 pub use checkpoint::{RescheduleCheckpoint, RescheduleProgress};
 pub use draft::Draft;
-pub use head::{highest_assigned, skip_ahead};
+pub use head::{Skipped, highest_assigned, skip_ahead};
 pub use history::{HistoryEntry, HistoryKind};
 pub use lineage::{Ancestor, Remains};
 pub use log::{LogEntry, LogKind, LogPosition};

@@ -3,6 +3,7 @@
 
 use crate::client::{Answer, Client};
 use crate::process::{Server, run, text};
+use serde_json::Value as Json;
 use std::fs;
 use std::path::Path;
 
@@ -25,8 +26,13 @@ fn copy(from: &Path, to: &Path) {
 }
 
 fn create(client: &Client, id: &str) -> Answer {
-    let body = format!(r#"{{"id":"{id}","pk":"a"}}"#);
-    let answer = client.send("POST", "/dbs/d/colls/c/docs", &[PARTITION_KEY], body.as_bytes());
+    create_at(client, id, "a")
+}
+
+fn create_at(client: &Client, id: &str, key: &str) -> Answer {
+    let body = format!(r#"{{"id":"{id}","pk":"{key}"}}"#);
+    let key = ("x-ms-documentdb-partitionkey", &*format!("[\"{key}\"]"));
+    let answer = client.send("POST", "/dbs/d/colls/c/docs", &[key], body.as_bytes());
     assert_eq!(answer.status, 201, "{}", answer.text());
     answer
 }
@@ -52,11 +58,24 @@ struct Remembered {
     document_rid: String,
     container_rid: String,
     feed_position: String,
+    ranges: Vec<String>,
 }
 
 fn changes(client: &Client, position: &str) -> Answer {
-    let headers = [("A-IM", "Incremental Feed"), ("If-None-Match", position), PARTITION_KEY];
+    let headers = [("A-IM", "Incremental Feed"), ("If-None-Match", position)];
     client.send("GET", "/dbs/d/colls/c/docs", &headers, b"")
+}
+
+/// Splits the only partition; returns the ids of the two new ones.
+fn split(server: &Server, data: &Path) -> Vec<String> {
+    let address = server.address().to_string();
+    let common = ["--database", "d", "--container", "c", "--nosql", &address, "--data", text(data)];
+    let output = run(&[&["partitions", "split", "--partition", "0"], &common[..]].concat());
+    assert!(output.status.success(), "{output:?}");
+    let ranges = server.client().send("GET", "/dbs/d/colls/c/pkranges", &[], b"");
+    let ranges: Json = serde_json::from_slice(&ranges.body).unwrap();
+    let ranges = ranges["PartitionKeyRanges"].as_array().unwrap();
+    ranges.iter().map(|range| range["id"].as_str().unwrap().to_owned()).collect()
 }
 
 fn write_what_is_lost(data: &Path) -> Remembered {
@@ -65,6 +84,7 @@ fn write_what_is_lost(data: &Path) -> Remembered {
     (0..50).for_each(|number| drop(create(&client, &format!("lost {number}"))));
     let last = create(&client, "lost");
     let container = create_container(&client, "lost");
+    let ranges = split(&server, data);
     let feed = changes(&client, "*");
     assert_eq!(feed.status, 304);
     let remembered = Remembered {
@@ -73,6 +93,7 @@ fn write_what_is_lost(data: &Path) -> Remembered {
         document_rid: member(&last, "_rid"),
         container_rid: member(&container, "_rid"),
         feed_position: feed.header("etag").unwrap().to_owned(),
+        ranges,
     };
     drop(server.stop());
     remembered
@@ -87,6 +108,7 @@ fn a_restored_copy_continues_after_what_clients_remember() {
     assert_eq!(client.send("POST", "/dbs", &[], br#"{"id":"d"}"#).status, 201);
     create_container(&client, "c");
     create(&client, "kept");
+    (0..9).for_each(|number| drop(create_at(&client, &format!("kept {number}"), &number.to_string())));
     drop(server.stop());
     copy(&data, &backup);
     let remembered = write_what_is_lost(&data);
@@ -108,6 +130,13 @@ fn a_restored_copy_continues_after_what_clients_remember() {
     let server = start(&backup);
     let client = server.client();
     assert_eq!(read_kept(&client).status, 200);
+    let ranges = split(&server, &backup);
+    for lost in &remembered.ranges {
+        assert!(!ranges.contains(lost), "{ranges:?}");
+        let headers = [("x-ms-documentdb-partitionkeyrangeid", lost.as_str())];
+        let gone = client.send("GET", "/dbs/d/colls/c/docs", &headers, b"");
+        assert_eq!((gone.status, gone.header("x-ms-substatus")), (410, Some("1002")), "{}", gone.text());
+    }
     let new: Vec<Answer> = (0..60).map(|number| create(&client, &format!("new {number}"))).collect();
     for answer in &new {
         assert_ne!(answer.header("etag"), Some(&*remembered.etag));

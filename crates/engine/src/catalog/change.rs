@@ -151,7 +151,8 @@ impl<'a> Change<'a> {
         planned: &PlannedSplit,
         sealed: &SealedPartition,
     ) -> Result<[Arc<PartitionSlot>; 2], Fault> {
-        let (map, children) = container.map.load().split(planned, self.stamp)?;
+        let (map, children) =
+            container.map.load().split(planned, self.stamp, self.state.meta.ordinal_floor)?;
         let number = container.number();
         let ids = [&children[0], &children[1]]
             .map(|child| PartitionId { container: number, ordinal: child.ordinal });

@@ -170,11 +170,11 @@ impl PartitionMap {
         live + roots.len()
     }
 
-    /// The two ordinals that children of the next split get. Ordinals are never reused.
-    fn next_ordinals(&self) -> Result<[PartitionOrdinal; 2], Fault> {
+    /// The two ordinals that children of the next split get, above `floor`. Ordinals are never reused.
+    fn next_ordinals(&self, floor: u32) -> Result<[PartitionOrdinal; 2], Fault> {
         let live = self.entries.iter().map(|slot| slot.ordinal);
         let used = live.chain(self.retired.iter().map(|retired| retired.ordinal));
-        let last = used.map(|ordinal| ordinal.0).max().unwrap_or(0);
+        let last = used.map(|ordinal| ordinal.0).chain([floor]).max().unwrap_or(0);
         let next = |step: u32| last.checked_add(step).and_then(PartitionOrdinal::from_raw);
         match (next(1), next(2)) {
             (Some(first), Some(second)) if self.entries.len() < PARTITIONS_MAX => Ok([first, second]),
@@ -182,11 +182,12 @@ impl PartitionMap {
         }
     }
 
-    /// The map after a split, and its two new partitions.
+    /// The map after a split, and its two new partitions, with ordinals above `floor`.
     pub(crate) fn split(
         &self,
         planned: &PlannedSplit,
         stamp: CatalogStamp,
+        floor: u32,
     ) -> Result<(PartitionMap, [Arc<PartitionSlot>; 2]), Fault> {
         let PlannedSplit { parent, cut, lsn_last } = planned;
         let place = self.entries.iter().position(|slot| Arc::ptr_eq(slot, parent));
@@ -196,7 +197,7 @@ impl PartitionMap {
         }
         let mut ancestors = parent.ancestors.clone();
         ancestors.push(Ancestor { ordinal: parent.ordinal, lsn_last: *lsn_last, remains: Remains::All });
-        let [first, second] = self.next_ordinals()?;
+        let [first, second] = self.next_ordinals(floor)?;
         let child = |ordinal, range| Arc::new(PartitionSlot::new(ordinal, range, ancestors.clone(), stamp));
         let children = [
             child(first, EffectiveRange { min: parent.range.min.clone(), max: cut.clone() }),
@@ -252,7 +253,7 @@ mod tests {
     fn split(map: &PartitionMap, ordinal: u32, cut: u8, change: u64) -> PartitionMap {
         let parent = Arc::clone(map.by_ordinal(PartitionOrdinal(ordinal)).unwrap());
         let (cut, lsn_last) = (EffectiveKey::from_bytes(&[cut]), Lsn(change * 10));
-        map.split(&PlannedSplit { parent, cut, lsn_last }, stamp(change)).unwrap().0
+        map.split(&PlannedSplit { parent, cut, lsn_last }, stamp(change), 0).unwrap().0
     }
 
     fn initial(count: u32) -> PartitionMap {
@@ -301,7 +302,7 @@ mod tests {
         for cut in [&[0x30][..], &[0x10], &[0xFF]] {
             let (cut, lsn_last) = (EffectiveKey::from_bytes(cut), Lsn(1));
             let planned = PlannedSplit { parent: Arc::clone(&parent), cut, lsn_last };
-            assert!(second.split(&planned, stamp(3)).is_err());
+            assert!(second.split(&planned, stamp(3), 0).is_err());
         }
         let slot = Arc::clone(&second.entries[1]);
         let remains = |map: &PartitionMap| map.ancestors_of(&slot)[0].remains;

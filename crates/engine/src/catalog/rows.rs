@@ -29,7 +29,9 @@ use partition::{Ancestor, Remains};
 use std::sync::Arc;
 
 /// Versions of the rows, one for each kind. A row of an unknown version is refused.
-const META_VERSION: u8 = 1;
+const META_VERSION: u8 = 2;
+/// The version of the counters before stores could continue after a loss.
+const META_VERSION_FIRST: u8 = 1;
 const DATABASE_VERSION: u8 = 1;
 const CONTAINER_VERSION: u8 = 2;
 /// The version of containers that were written before partitions could be split.
@@ -47,6 +49,8 @@ pub(crate) struct MetaRow {
     pub(crate) change_last: u64,
     /// No partition of a dropped container has assigned a higher LSN or stamp.
     pub(crate) floor: u64,
+    /// Partitions that a split makes get higher ordinals: these were perhaps assigned by writes that are lost.
+    pub(crate) ordinal_floor: u32,
     pub(crate) secrets: StoreSecrets,
 }
 
@@ -86,12 +90,14 @@ pub(crate) fn encode_meta(meta: &MetaRow) -> Bytes {
         out.number(meta.floor);
         out.raw(&meta.secrets.continuation);
         out.raw(&meta.secrets.token);
+        out.number(meta.ordinal_floor);
     })
 }
 
 pub(crate) fn decode_meta(row: &[u8]) -> Result<MetaRow, Fault> {
+    let is_first = row.first() == Some(&META_VERSION_FIRST);
     let fields = |input: &mut Decoder<'_>| {
-        Ok(MetaRow {
+        let mut meta = MetaRow {
             database_last: input.number("last database number")?,
             container_last: input.number("last container number")?,
             offer_last: input.number("last offer number")?,
@@ -102,9 +108,15 @@ pub(crate) fn decode_meta(row: &[u8]) -> Result<MetaRow, Fault> {
                 continuation: input.raw("secret of continuations")?,
                 token: input.raw("secret of tokens")?,
             },
-        })
+            ordinal_floor: 0,
+        };
+        if !is_first {
+            meta.ordinal_floor = input.number("floor of partition ordinals")?;
+        }
+        Ok(meta)
     };
-    decode(row, META_VERSION, fields).map_err(|fault| damaged("counters", &fault))
+    let version = if is_first { META_VERSION_FIRST } else { META_VERSION };
+    decode(row, version, fields).map_err(|fault| damaged("counters", &fault))
 }
 
 pub(crate) fn encode_database(database: &Database) -> Bytes {
@@ -348,7 +360,7 @@ mod tests {
         let parent = Arc::clone(&map.entries[1]);
         let cut = EffectiveKey::from_bytes(&[0x30]);
         let planned = PlannedSplit { parent, cut, lsn_last: Lsn(99) };
-        let (split, _) = map.split(&planned, CatalogStamp { change: 5, ts: 6 }).unwrap();
+        let (split, _) = map.split(&planned, CatalogStamp { change: 5, ts: 6 }, 0).unwrap();
         let split = split.with_remains(PartitionOrdinal(1), Remains::Log);
         let row = encode_container(&container, &split);
         let again = decoded(&row, &database).unwrap();
