@@ -33,7 +33,7 @@ const LONG_SECONDS: u64 = 100_000;
 /// Documents that are new when such a default is replaced.
 const FLIPPED_DOCUMENTS: usize = 4;
 /// Time in which the jobs finish everything, including trimming, which runs once in sixty rounds.
-const QUIET_MS: u64 = 65_000;
+const QUIET_SECONDS: u32 = 65;
 /// Time after which a partition without requests is closed, and in which the jobs find it.
 const IDLE_SECONDS: u32 = 40;
 const IDLE_CHECK_MS: u64 = 12_000;
@@ -145,9 +145,9 @@ impl Housekeeping {
                 }
             }),
             Event::Quiet => {
-                self.world.rest(QUIET_MS)?;
+                self.rest_quietly()?;
                 self.open_all()?;
-                self.world.rest(QUIET_MS)?;
+                self.rest_quietly()?;
                 (0..CONTAINERS).try_for_each(|container| self.check_container(container))?;
                 self.check_dropped()?;
                 self.check_ingests()
@@ -182,6 +182,12 @@ impl Housekeeping {
         self.define(number, DefaultTtl::Seconds(LONG_SECONDS), None)?;
         self.step(Event::Turns(turns))?;
         self.step(Event::Clock(2 * u32::try_from(SHORT_SECONDS).unwrap_or(u32::MAX)))
+    }
+
+    /// Lets timers run, and the clock move by the same time: pauses after a failure end by the clock.
+    fn rest_quietly(&mut self) -> Result<(), CheckFailure> {
+        self.step(Event::Clock(QUIET_SECONDS))?;
+        self.world.rest(u64::from(QUIET_SECONDS) * 1000)
     }
 
     /// Opens all partitions: one that was closed builds the index of a new policy when it is opened.

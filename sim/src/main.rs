@@ -49,7 +49,7 @@ fn main() -> ExitCode {
         return compare_queries(first, pairs);
     }
     if arguments.housekeeping {
-        return keep_house(first, end);
+        return keep_house(first, end, arguments.keep_going);
     }
     let length = if arguments.short { Length::Short } else { Length::Long };
     let (mut operations, mut faults, mut crashes, mut splits, mut failed) = (0, 0, 0, 0, 0);
@@ -145,14 +145,22 @@ fn compare_queries(first: u64, pairs: u64) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn keep_house(first: u64, end: u64) -> ExitCode {
+fn keep_house(first: u64, end: u64, keep_going: bool) -> ExitCode {
+    let mut failed = 0;
     for seed in first..end {
         if let Err(failure) = sim::housekeeping::play(&sim::course::draw(seed), planted().hooks) {
             println!("{failure}");
-            return ExitCode::FAILURE;
+            failed += 1;
+            if !keep_going {
+                return ExitCode::FAILURE;
+            }
         }
     }
     println!("{} seeds of housekeeping", end - first);
+    if failed > 0 {
+        println!("{failed} seeds failed");
+        return ExitCode::FAILURE;
+    }
     ExitCode::SUCCESS
 }
 

@@ -189,10 +189,13 @@ impl PartitionView {
     }
 
     /// The LSN after which the changes since a second are. Times ascend with LSNs unless the partition was written under
-    /// a wrong clock; then a part of the earlier changes may be after it too.
+    /// a wrong clock; then earlier changes may be after it too.
     pub async fn lsn_before(&self, second: u64) -> Result<Lsn, Fault> {
+        if second <= self.set_back.highest.seconds() {
+            return Ok(Lsn(0));
+        }
         // The LSN searched is in this interval.
-        let (mut low, mut high) = (Lsn(0), self.lsn);
+        let (mut low, mut high) = (self.set_back.after, self.lsn);
         while low < high {
             let middle = Lsn(low.0 + (high.0 - low.0) / 2);
             match self.earlier_after(middle, second).await? {

@@ -5,6 +5,9 @@
 //! · documents:8 · bytes:8 · then LSN:8 and position:8 of: log trimmed, history trimmed, history whole
 //! ```
 //!
+//! Format 3 is the same with "set back after":8 and "highest time":8 at its end. It is written when the time of the
+//! partition has gone back, which is rare.
+//!
 //! LSNs, document counters and ETag stamps are assigned from ranges that were reserved durably before. After a crash
 //! the writer continues after the reserved range, so that no LSN, number or ETag that a client may have seen is
 //! assigned twice, even if the last writes were acknowledged before they were synced.
@@ -19,6 +22,8 @@ use model::{ContainerNumber, Fault, Lsn, PartitionOrdinal, Ticks};
 
 const FORMAT: u8 = 2;
 const FIELDS: usize = 15;
+const FORMAT_SET_BACK: u8 = 3;
+const FIELDS_SET_BACK: usize = FIELDS + 2;
 
 /// LSNs, counters and stamps that are reserved at a time.
 const RESERVE: u64 = 1 << 16;
@@ -56,9 +61,26 @@ pub(crate) struct Head {
     pub(crate) history_trimmed: LogPosition,
     /// The history has every change from this position on.
     pub(crate) history_from: LogPosition,
+    /// When the time was last set back.
+    pub(crate) set_back: SetBack,
+}
+
+/// The time of a partition that was written under a wrong clock goes back when the clock is right again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SetBack {
+    /// Times ascend with the LSNs after this one.
+    pub(crate) after: Lsn,
+    /// No time up to there is higher; 0 if the time never went back.
+    pub(crate) highest: Ticks,
 }
 
 impl Head {
+    /// Returns to an earlier time.
+    pub(crate) fn set_time_back(&mut self, time: Ticks) {
+        self.set_back = SetBack { after: self.lsn, highest: self.set_back.highest.max(self.time) };
+        self.time = time;
+    }
+
     /// The head of a new partition; its creation is its first change. LSNs and stamps start above `floor`, which no
     /// partition of a dropped container has reached: a container that is created again under its name must satisfy the
     /// session tokens of the old one and repeat none of its ETags.
@@ -96,8 +118,9 @@ impl Head {
     }
 
     pub(crate) fn encode(&self) -> Bytes {
-        let mut bytes = BytesMut::with_capacity(1 + FIELDS * 8);
-        bytes.put_u8(FORMAT);
+        let is_set_back = self.set_back != SetBack::default();
+        let mut bytes = BytesMut::with_capacity(1 + FIELDS_SET_BACK * 8);
+        bytes.put_u8(if is_set_back { FORMAT_SET_BACK } else { FORMAT });
         for field in [
             self.lsn.0,
             self.lsn_reserved.0,
@@ -117,14 +140,20 @@ impl Head {
         ] {
             bytes.put_u64(field);
         }
+        if is_set_back {
+            bytes.put_u64(self.set_back.after.0);
+            bytes.put_u64(self.set_back.highest.0);
+        }
         bytes.freeze()
     }
 
     pub(crate) fn decode(row: &[u8]) -> Result<Head, Fault> {
-        let Some((&FORMAT, fields)) = row.split_first() else {
-            return Err(damaged("format of a partition head"));
+        let (fields, count) = match row.split_first() {
+            Some((&FORMAT, fields)) => (fields, FIELDS),
+            Some((&FORMAT_SET_BACK, fields)) => (fields, FIELDS_SET_BACK),
+            _ => return Err(damaged("format of a partition head")),
         };
-        if fields.len() != FIELDS * 8 {
+        if fields.len() != count * 8 {
             return Err(damaged("length of a partition head"));
         }
         let field = |index: usize| {
@@ -149,6 +178,8 @@ impl Head {
             trimmed: position(9)?,
             history_trimmed: position(11)?,
             history_from: position(13)?,
+            // Zeros if they are absent.
+            set_back: SetBack { after: Lsn(field(FIELDS)), highest: Ticks(field(FIELDS + 1)) },
         })
     }
 
@@ -295,6 +326,7 @@ mod tests {
             trimmed: LogPosition { lsn: Lsn(10), position: 11 },
             history_trimmed: LogPosition { lsn: Lsn(12), position: 13 },
             history_from: LogPosition { lsn: Lsn(14), position: 15 },
+            set_back: SetBack::default(),
         };
         let row = head.encode();
         assert_eq!(Head::decode(&row).unwrap(), head);
@@ -302,6 +334,19 @@ mod tests {
         let mut unknown = row.to_vec();
         unknown[0] = 1;
         assert!(Head::decode(&unknown).is_err());
+    }
+
+    #[test]
+    fn a_head_remembers_that_its_time_went_back() {
+        let mut head = Head { lsn: Lsn(10), time: Ticks::from_seconds(900), ..Head::default() };
+        assert_eq!(head.encode().len(), 1 + FIELDS * 8);
+        head.set_time_back(Ticks::from_seconds(500));
+        head.lsn = Lsn(20);
+        head.set_time_back(Ticks::from_seconds(400));
+        let set_back = SetBack { after: Lsn(20), highest: Ticks::from_seconds(900) };
+        assert_eq!((head.time, head.set_back), (Ticks::from_seconds(400), set_back));
+        assert_eq!(Head::decode(&head.encode()).unwrap(), head);
+        assert_eq!(head.of_child(1, 1).set_back, set_back);
     }
 
     #[test]

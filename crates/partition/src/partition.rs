@@ -304,6 +304,7 @@ impl PhysicalPartition {
             lsn: published.lsn,
             counts: published.counts,
             time: published.time,
+            set_back: published.set_back,
             history_from: published.history_from,
             now: self.clock.now(),
         })

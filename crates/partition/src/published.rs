@@ -1,6 +1,6 @@
 //! The state that the writer publishes for readers after every commit.
 
-use crate::head::Head;
+use crate::head::{Head, SetBack};
 use crate::index::{Fingerprint, IndexReader};
 use crate::log::LogPosition;
 use crate::partition::PartitionCounts;
@@ -23,6 +23,8 @@ pub(crate) struct Published {
     pub(crate) counts: PartitionCounts,
     /// The time of the last change.
     pub(crate) time: Ticks,
+    /// When the time was last set back.
+    pub(crate) set_back: SetBack,
     /// The history has every change from this position on.
     pub(crate) history_from: LogPosition,
     /// The lane of the batches up to this state. If it is rewound, some of them may be lost.
@@ -54,6 +56,7 @@ impl Published {
             lsn: head.lsn,
             counts,
             time: head.time,
+            set_back: head.set_back,
             history_from: head.history_from,
             lane,
             has_ended: false,

@@ -4,6 +4,7 @@
 
 use crate::cache::RecordCache;
 use crate::evaluate::read_outcome;
+use crate::head::SetBack;
 use crate::history::HistoryEntry;
 use crate::index::{Fingerprint, IndexReader, RequiredTerms};
 use crate::keyspace::{self, EXPIRY, NUMBERS, PartitionId, RECORDS};
@@ -45,6 +46,8 @@ pub struct PartitionView {
     pub(crate) counts: PartitionCounts,
     /// The time of the last change.
     pub(crate) time: Ticks,
+    /// When the time was last set back.
+    pub(crate) set_back: SetBack,
     /// The history has every change from this position on.
     pub(crate) history_from: LogPosition,
     pub(crate) now: u64,

@@ -12,6 +12,29 @@ use crate::world::{CheckFailure, Found};
 use model::{ConflictFault, Fault, LimitFault, MissingFault, PreconditionFault, RequestFault, StorageFault};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::ops::Range;
+
+/// Most orders of a wave that are considered when a crash reverts a part of it.
+const ORDERS_MAX: usize = 500;
+
+/// All orders that explain a wave, of which one is in the past. Its end does not show which one the store has taken, but
+/// a crash that reverts a part of the wave does.
+pub(super) struct OtherOrders {
+    /// Where the moments of the wave are in the past.
+    span: Range<usize>,
+    orders: Vec<Vec<Moment>>,
+}
+
+/// The past, and the same with another order of one wave. A crash ends within one wave.
+fn pasts<'a>(past: &'a [Moment], others: &'a [OtherOrders]) -> Vec<Vec<&'a Moment>> {
+    let with = |span: &Range<usize>, order: &'a [Moment]| -> Vec<&'a Moment> {
+        past[..span.start].iter().chain(order).chain(&past[span.end..]).collect()
+    };
+    let other = others
+        .iter()
+        .flat_map(|OtherOrders { span, orders }| orders.iter().map(move |order| with(span, order)));
+    [past.iter().collect()].into_iter().chain(other).collect()
+}
 
 impl Simulation<'_> {
     /// Compares the answers and the final state of a wave with the model.
@@ -100,11 +123,12 @@ impl Simulation<'_> {
             }
         };
         let buffered = self.scenario.buffered;
+        let pasts = pasts(past, &self.other_orders[key]);
         let accept = |moments: &[Moment]| match lsn_survived {
             None => quiescent(&moments.last()?.state, found, may_be_gone),
             Some(_) if !buffered => quiescent(&moments.last()?.state, found, may_be_gone),
-            Some(lsn) => {
-                let all: Vec<&Moment> = past.iter().chain(moments.iter().skip(1)).collect();
+            Some(lsn) => pasts.iter().find_map(|past| {
+                let all: Vec<&Moment> = past.iter().copied().chain(moments.iter().skip(1)).collect();
                 (1..=all.len()).rev().find_map(|cut| {
                     let kept = all[..cut].iter().all(|moment| moment.lsn.is_none_or(|at| at <= lsn));
                     let lost = all[cut..].iter().all(|moment| moment.lsn.is_none_or(|at| at > lsn));
@@ -117,7 +141,7 @@ impl Simulation<'_> {
                         |id: &str, version: &Version| may_be_gone(id, version) || swept_later(version);
                     (kept && lost).then(|| quiescent(&all[cut - 1].state, found, may_be_gone))?
                 })
-            }
+            }),
         };
         let judged = if lsn_survived.is_some() && buffered { Judged::Path } else { Judged::End };
         let explained = explain(rules, &self.logicals[key], operations, judged, accept);
@@ -144,13 +168,29 @@ impl Simulation<'_> {
                 write!(text, "\n  records after: {records:?}\n  now {}, {:?}", rules.now, rules.default_ttl);
             text
         })?;
-        let last = moments.last().map(|moment| moment.state.clone()).unwrap_or_default();
-        moments.push(Moment {
+        let events = self.events;
+        let end_of = |last: &Moment| Moment {
             lsn: None,
-            expired: rules.expired_in(&last),
-            span: (self.events, Some(self.events)),
+            expired: rules.expired_in(&last.state),
+            span: (events, Some(events)),
             state: state.clone(),
-        });
+        };
+        moments.extend(moments.last().map(end_of));
+        if buffered && lsn_survived.is_none() {
+            let mut orders = Vec::new();
+            // Refuses every order but the last that is wanted, to be shown the others.
+            let _ = explain(rules, &self.logicals[key], operations, Judged::Path, |path| {
+                let last = path.last()?;
+                if quiescent(&last.state, found, may_be_gone).is_some() {
+                    orders.push(path.iter().skip(1).cloned().chain([end_of(last)]).collect());
+                }
+                (orders.len() >= ORDERS_MAX).then_some(())
+            });
+            if orders.len() > 1 {
+                let span = past.len()..past.len() + moments.len() - 1;
+                self.other_orders[key].push(OtherOrders { span, orders });
+            }
+        }
         self.logicals[key] = state;
         Ok(moments)
     }

@@ -112,6 +112,8 @@ struct Simulation<'a> {
     logicals: Vec<Logical>,
     /// The states of each partition key since the last moment at which everything was durable.
     past: Vec<Vec<Moment>>,
+    /// Other orders of its waves, per key.
+    other_orders: Vec<Vec<checks::OtherOrders>>,
     identities: Identities,
     feeds: Vec<Option<Feed>>,
     readers: Arc<ChangeReaders>,
@@ -163,6 +165,7 @@ impl<'a> Simulation<'a> {
             rules,
             logicals: vec![Logical::new(); KEYS.len()],
             past: Vec::new(),
+            other_orders: Vec::new(),
             identities: Identities::default(),
             feeds: vec![None; LANES_MAX],
             readers: Arc::new(ChangeReaders::seeded(scenario.seed, scenario.partitions)),
@@ -394,6 +397,7 @@ impl<'a> Simulation<'a> {
     /// Everything acknowledged so far survives any later crash.
     fn all_is_durable(&mut self) {
         self.past = self.logicals.iter().map(|logical| vec![Moment::initial(logical.clone())]).collect();
+        self.other_orders = self.logicals.iter().map(|_| Vec::new()).collect();
     }
 
     /// Simulates a power failure and returns how much of each partition's history survived.

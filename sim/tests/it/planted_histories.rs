@@ -1,7 +1,7 @@
 //! Histories with a planted error: each must be found, and the same history without it must pass.
 
 use serde_json::json;
-use sim::history::{Operation, Seen, Stored, Verdict, explain, quiescent, version_of};
+use sim::history::{Judged, Operation, Seen, Stored, Verdict, explain, quiescent, version_of};
 use sim::identity::{Identities, Shown};
 use sim::naive::{Body, DefaultTtl, Logical, Precondition, Refusal, Rules, Selector, Step};
 use std::collections::BTreeMap;
@@ -65,7 +65,40 @@ fn explained(operations: &[Operation], found: &[Stored]) -> bool {
     let accept = |moments: &[sim::history::Moment]| {
         quiescent(&moments.last()?.state, &found, |_, version| rules.is_expired(version))
     };
-    explain(&rules, &start(), operations, accept).is_ok()
+    explain(&rules, &start(), operations, Judged::End, accept).is_ok()
+}
+
+/// A crash reverts to a moment between a deletion and a write that ran at the same time. Both orders end in the same
+/// state, and only one of them has this moment.
+#[test]
+fn a_state_between_operations_that_were_reverted() {
+    let operations = [
+        operation(
+            (1, 4),
+            replace(body("b", 3, "y"), Precondition::None),
+            done(Seen::Replaced(stored(3, body("b", 3, "y")))),
+        ),
+        operation((2, 3), delete("a"), done(Seen::Deleted)),
+    ];
+    let mut start = start();
+    start.insert(
+        "b".to_owned(),
+        Arc::new(version_of(&Stored { number: 103, ..stored(2, body("b", 2, "y")) })),
+    );
+    let reverts_to = |marks: &[u64], judged| {
+        let marks_of = |moment: &sim::history::Moment| -> Vec<u64> {
+            moment.state.values().map(|version| version.body["w"].as_u64().unwrap()).collect()
+        };
+        let accept = |moments: &[sim::history::Moment]| {
+            moments.iter().any(|moment| marks_of(moment) == marks).then_some(())
+        };
+        explain(&rules(), &start, &operations, judged, accept).is_ok()
+    };
+    assert!(reverts_to(&[2], Judged::Path), "the deletion only");
+    assert!(reverts_to(&[1, 3], Judged::Path), "the write only");
+    assert!(!reverts_to(&[1], Judged::Path), "a deletion that nobody has asked for");
+    // The end does not show which of them was first.
+    assert!(reverts_to(&[2], Judged::End) != reverts_to(&[1, 3], Judged::End));
 }
 
 #[track_caller]

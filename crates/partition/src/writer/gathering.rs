@@ -52,7 +52,7 @@ impl Writer {
         let now = self.clock.now_ticks();
         if self.state.head.time.seconds() > now.seconds() {
             // The partition was written under a wrong clock and has returned to the right one.
-            self.state.head.time = Ticks::from_seconds(now.seconds());
+            self.state.head.set_time_back(Ticks::from_seconds(now.seconds()));
         }
         let full = full_fault(&self.store);
         let mut gathered = Gathered::new(self.batch_last + 1);

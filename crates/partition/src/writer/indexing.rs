@@ -174,7 +174,7 @@ impl Writer {
         let published = self.published.load_full();
         if let Some(view) = &published.view {
             let (lsn, counts, time) = (published.lsn, published.counts, published.time);
-            let history_from = published.history_from;
+            let (set_back, history_from) = (published.set_back, published.history_from);
             let index = self.reader(view).map(Arc::new);
             let policy = self.policy();
             self.published.store(Arc::new(Published {
@@ -185,6 +185,7 @@ impl Writer {
                 lsn,
                 counts,
                 time,
+                set_back,
                 history_from,
                 lane: self.lane.clone(),
                 has_ended: false,
@@ -205,6 +206,7 @@ impl Writer {
             lsn: published.lsn,
             counts: published.counts,
             time: published.time,
+            set_back: published.set_back,
             history_from: published.history_from,
             lane: self.lane.clone(),
             has_ended: self.has_ended,

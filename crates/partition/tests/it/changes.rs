@@ -454,6 +454,46 @@ async fn a_time_is_found_in_a_long_log() {
     assert_eq!(view.lsn_before(u64::MAX).await.unwrap(), view.lsn());
 }
 
+/// After a clock that was ahead, a reader may get more than it wants, but not less.
+#[tokio::test]
+async fn no_change_since_a_time_is_missed_after_the_clock_was_ahead() {
+    let store = Store::memory(&SPACES, CommitMode::Inline);
+    let clock = Arc::new(TestClock::default());
+    Fixture::create(&store).await;
+    let mut fixture = Fixture::open(&store, &clock, Durability::Sync).await.unwrap();
+    let mut number = 0;
+    for (ahead_ms, count) in [(0, 10), (600_000, 5), (0, 40), (300_000, 5), (0, 1_100)] {
+        clock.advance_ms(ahead_ms);
+        for _ in 0..count {
+            number += 1;
+            clock.advance_ms(1000);
+            fixture.run(vec![upsert(&number.to_string())]).await;
+        }
+        clock.set_back_ms(ahead_ms);
+    }
+    let highest = 1_700_000_000 + number;
+    for is_reopened in [false, true] {
+        if is_reopened {
+            fixture = Fixture::open(&store, &clock, Durability::Sync).await.unwrap();
+        }
+        let view = fixture.partition.view().await.unwrap();
+        let written = view.changes(&scan(Lsn(0), usize::MAX >> 1)).await.unwrap().changes;
+        assert_eq!(written.len() as u64, number);
+        for second in (1_700_000_000..=highest).step_by(7) {
+            let found = view.lsn_before(second).await.unwrap();
+            let missed = written.iter().find(|stored| stored.ts() >= second && stored.lsn <= found);
+            assert!(
+                missed.is_none(),
+                "{second}: {found:?}, {:?}",
+                missed.map(|stored| (stored.ts(), stored.lsn))
+            );
+        }
+        // Later times are found exactly again.
+        let first = written.iter().map(|stored| stored.lsn).min().unwrap();
+        assert!(view.lsn_before(highest).await.unwrap() > first);
+    }
+}
+
 /// A reader of one key with few documents does not read the log of all keys. Both ways return the same pages.
 #[tokio::test]
 async fn the_changes_of_a_small_key_are_found_without_the_log() {

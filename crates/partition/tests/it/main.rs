@@ -51,6 +51,10 @@ impl TestClock {
     fn advance_ms(&self, milliseconds: u64) {
         self.0.fetch_add(milliseconds, Ordering::SeqCst);
     }
+
+    fn set_back_ms(&self, milliseconds: u64) {
+        self.0.fetch_sub(milliseconds, Ordering::SeqCst);
+    }
 }
 
 impl Ambient for TestClock {
