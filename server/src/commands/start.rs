@@ -398,11 +398,9 @@ pub(super) fn open_failure(settings: &Settings, fault: &OpenFault) -> Failure {
 
 /// Whether the one file is missing or damaged that `repair` makes anew.
 fn lacks_only_synced(fault: &OpenFault) -> bool {
-    match fault {
-        OpenFault::DamagedFile { path, .. } => path.ends_with("SYNCED"),
-        OpenFault::Missing { missing, .. } => missing.iter().all(|path| path.as_os_str() == "SYNCED"),
-        _ => false,
-    }
+    let is_damaged = matches!(fault, OpenFault::DamagedFile { path, .. } if path.ends_with("SYNCED"));
+    let is_missing = matches!(fault, OpenFault::Missing { missing, .. } if missing.iter().all(|path| path.as_os_str() == "SYNCED"));
+    is_damaged || is_missing
 }
 
 /// The fault with its causes, on one line.
