@@ -33,7 +33,9 @@ use std::process::ExitCode;
 static MEMORY: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    match commands::run(std::env::args_os(), |name| std::env::var(name).ok()) {
+    let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let unknown = settings::unknown_variables(variables);
+    match commands::run(std::env::args_os(), |name| std::env::var(name).ok(), &unknown) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }

@@ -66,7 +66,7 @@ impl Screen<'_> {
                 "               it opens data that have keys of their own, made by `perihelion serve`"
             )?;
         }
-        writeln!(out, "  certificate  https://{nosql}/_explorer/emulator.pem")?;
+        writeln!(out, "  certificate  http://{nosql}/_explorer/emulator.pem")?;
         writeln!(out, "  health       http://{nosql}/health/ready    metrics http://{nosql}/metrics")?;
         writeln!(out, "  data         {data}")?;
         writeln!(out)?;

@@ -190,8 +190,12 @@ impl Definition {
     }
 
     fn environment_name(&self) -> String {
-        format!("PERIHELION_{}", self.name.to_ascii_uppercase().replace('-', "_"))
+        environment_name(self.name)
     }
+}
+
+fn environment_name(setting: &str) -> String {
+    format!("{VARIABLE_PREFIX}{}", setting.to_ascii_uppercase().replace('-', "_"))
 }
 
 /// Where a value came from.
@@ -265,12 +269,43 @@ fn with_some_arguments(command: Command, is_wanted: impl Fn(&str) -> bool) -> Co
     })
 }
 
+const VARIABLE_PREFIX: &str = "PERIHELION_";
+const CONFIG_VARIABLE: &str = "PERIHELION_CONFIG";
+
+/// An environment variable that looks like a setting and is none.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct UnknownVariable {
+    pub(crate) name: String,
+    /// The nearest name of a setting.
+    pub(crate) nearest: String,
+}
+
+/// The unknown ones of these variables. Kubernetes adds the address of a service called `perihelion`, as
+/// `PERIHELION_SERVICE_…` and `PERIHELION_PORT…`, to every container; these are not reported.
+pub(crate) fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<UnknownVariable> {
+    let is_known = |name: &str| {
+        name == CONFIG_VARIABLE || DEFINITIONS.iter().any(|definition| definition.environment_name() == name)
+    };
+    let mut unknown: Vec<UnknownVariable> = names
+        .filter_map(|name| {
+            let setting = name.strip_prefix(VARIABLE_PREFIX)?;
+            if is_known(&name) || setting.starts_with("SERVICE_") || setting.starts_with("PORT") {
+                return None;
+            }
+            let setting = setting.to_ascii_lowercase().replace('_', "-");
+            Some(UnknownVariable { nearest: environment_name(parse::nearest(&setting)), name })
+        })
+        .collect();
+    unknown.sort_by(|one, other| one.name.cmp(&other.name));
+    unknown
+}
+
 /// Reads all sources.
 pub(crate) fn gather(
     matches: &ArgMatches,
     environment: impl Fn(&str) -> Option<String>,
 ) -> Result<RawSettings, Failure> {
-    let path = matches.get_one::<String>("config").cloned().or_else(|| environment("PERIHELION_CONFIG"));
+    let path = matches.get_one::<String>("config").cloned().or_else(|| environment(CONFIG_VARIABLE));
     let file =
         path.map(|path| parse::read_file(Path::new(&path)).map(|values| (path, values))).transpose()?;
     let mut settings = RawSettings::new();
@@ -318,6 +353,23 @@ mod tests {
         assert_eq!(raw["data"], ("x".to_owned(), Origin::Flag));
         assert_eq!(raw["log"], ("debug".to_owned(), Origin::Environment("PERIHELION_LOG".to_owned())));
         assert_eq!(raw["nosql"], ("127.0.0.1:8081".to_owned(), Origin::Default));
+    }
+
+    #[test]
+    fn variables_that_are_no_settings_are_found() {
+        let names = [
+            "PERIHELION_TRHOUGHPUT",
+            "PERIHELION_THROUGHPUT",
+            "PERIHELION_CONFIG",
+            "PERIHELION_PORT_8081_TCP",
+            "PERIHELION_SERVICE_HOST",
+            "PATH",
+        ];
+        let unknown = UnknownVariable {
+            name: "PERIHELION_TRHOUGHPUT".to_owned(),
+            nearest: "PERIHELION_THROUGHPUT".to_owned(),
+        };
+        assert_eq!(unknown_variables(names.iter().map(ToString::to_string)), [unknown]);
     }
 
     #[test]

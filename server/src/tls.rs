@@ -141,6 +141,7 @@ fn load_or_make(folder: &Path, now: OffsetDateTime) -> Result<(String, String), 
     let certificate = folder.join("authority.pem");
     let key = folder.join("authority-key.pem");
     if certificate.exists() && key.exists() {
+        check_authority(folder, CertificateFiles { certificate: certificate.clone(), key: key.clone() })?;
         return Ok((read(&certificate)?, read(&key)?));
     }
     let (certificate_pem, key_pem) = make_authority(now).map_err(failed)?;
@@ -148,6 +149,19 @@ fn load_or_make(folder: &Path, now: OffsetDateTime) -> Result<(String, String), 
     files::write_private(&key, &key_pem)?;
     files::write_private(&certificate, &certificate_pem)?;
     Ok((certificate_pem, key_pem))
+}
+
+/// Refuses an authority whose files are damaged or do not fit together: no client could trust the server.
+fn check_authority(folder: &Path, files: CertificateFiles) -> Result<(), Failure> {
+    match from_files(&files) {
+        Ok(_) => Ok(()),
+        Err(Failure::Configuration(cause)) => Err(Failure::Configuration(format!(
+            "{cause}; restore it from a backup, or remove the folder \"{}\" to have a new authority made, which \
+             clients must trust anew",
+            folder.display()
+        ))),
+        Err(failure) => Err(failure),
+    }
 }
 
 /// The authority's certificate parameters; a signer created from them again has the same name.

@@ -2,13 +2,18 @@
 
 use crate::failure::Failure;
 use crate::output::say;
-use crate::settings::{self, DEFINITIONS, Settings};
+use crate::settings::{self, DEFINITIONS, Settings, UnknownVariable};
 use clap::ArgMatches;
 
+#[allow(clippy::print_stderr)] // standard output has the settings alone
 pub(super) fn show(
     matches: &ArgMatches,
     environment: impl Fn(&str) -> Option<String>,
+    unknown: &[UnknownVariable],
 ) -> Result<(), Failure> {
+    for UnknownVariable { name, nearest } in unknown {
+        eprintln!("perihelion: unknown variable {name} is ignored; did you mean {nearest}?");
+    }
     let raw = settings::gather(matches, environment)?;
     Settings::from_raw(&raw)?;
     let width = DEFINITIONS.iter().map(|definition| definition.name.len()).max().unwrap_or(0);

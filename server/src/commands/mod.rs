@@ -13,7 +13,7 @@ mod verify;
 use crate::failure::Failure;
 use crate::files;
 use crate::mode::Mode;
-use crate::settings;
+use crate::settings::{self, UnknownVariable};
 use clap::Command;
 use std::ffi::OsString;
 
@@ -21,12 +21,13 @@ use std::ffi::OsString;
 pub(crate) fn run(
     arguments: impl Iterator<Item = OsString>,
     environment: impl Fn(&str) -> Option<String>,
+    unknown: &[UnknownVariable],
 ) -> Result<(), Failure> {
     let matches = command().try_get_matches_from(arguments)?;
     files::make_new_files_private();
     match matches.subcommand() {
         Some(("config", config)) => match config.subcommand() {
-            Some((_, show)) => config::show(show, environment),
+            Some((_, show)) => config::show(show, environment, unknown),
             None => Err(Failure::Failed("config needs a subcommand".to_owned())),
         },
         Some(("keys", keys)) => keys::run(keys, environment),
@@ -35,9 +36,9 @@ pub(crate) fn run(
         Some(("verify", verify)) => verify::run(verify, environment),
         Some(("repair", repair)) => repair::run(repair, environment),
         Some((script::WORKER, worker)) => script::work(worker),
-        Some(("serve", serve)) => start::run(Mode::Serve, serve, environment),
-        Some((_, dev)) => start::run(Mode::Dev, dev, environment),
-        None => start::run(Mode::Dev, &matches, environment),
+        Some(("serve", serve)) => start::run(Mode::Serve, serve, environment, unknown),
+        Some((_, dev)) => start::run(Mode::Dev, dev, environment, unknown),
+        None => start::run(Mode::Dev, &matches, environment, unknown),
     }
 }
 

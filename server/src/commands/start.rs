@@ -11,7 +11,7 @@ use crate::metrics::Metrics;
 use crate::mode::Mode;
 use crate::screen::Screen;
 use crate::service::Service;
-use crate::settings::{self, AuthFailures, Endpoint, MemoryShares, PlainHttp, Settings};
+use crate::settings::{self, AuthFailures, Endpoint, MemoryShares, PlainHttp, Settings, UnknownVariable};
 use crate::store_marker::STORE_FOLDER;
 use crate::tls::{CertificateSource, Tls};
 use crate::{files, handles, logs, store_marker};
@@ -32,9 +32,18 @@ pub(super) fn run(
     mode: Mode,
     matches: &ArgMatches,
     environment: impl Fn(&str) -> Option<String>,
+    unknown: &[UnknownVariable],
 ) -> Result<(), Failure> {
     let mut settings = Settings::from_raw(&settings::gather(matches, environment)?)?;
     logs::start(&settings)?;
+    for UnknownVariable { name, nearest } in unknown {
+        tracing::warn!(
+            event = "unknown_variable",
+            name,
+            nearest,
+            "no setting has the name of this environment variable, so it is ignored"
+        );
+    }
     settings.connections_max = handles::raise_limit(settings.connections_max);
     let failed = |error: std::io::Error| Failure::Failed(format!("cannot start the runtime: {error}"));
     let runtime = runtime().map_err(failed)?;
@@ -368,7 +377,7 @@ pub(super) fn open_failure(settings: &Settings, fault: &OpenFault) -> Failure {
              \"{data}\"",
             describe(fault)
         ),
-        OpenFault::DamagedFile { path, .. } if path.ends_with("SYNCED") => format!(
+        _ if lacks_only_synced(fault) => format!(
             "{}; restore it from a backup, or have it made anew: perihelion repair --data \"{data}\"",
             describe(fault)
         ),
@@ -385,6 +394,13 @@ pub(super) fn open_failure(settings: &Settings, fault: &OpenFault) -> Failure {
         | OpenFault::Io { .. } => describe(fault),
     };
     Failure::Io { what: format!("cannot use the data folder \"{data}\""), cause: hint }
+}
+
+/// Whether the one file is missing or damaged that `repair` makes anew.
+fn lacks_only_synced(fault: &OpenFault) -> bool {
+    let is_damaged = matches!(fault, OpenFault::DamagedFile { path, .. } if path.ends_with("SYNCED"));
+    let is_missing = matches!(fault, OpenFault::Missing { missing, .. } if missing.iter().all(|path| path.as_os_str() == "SYNCED"));
+    is_damaged || is_missing
 }
 
 /// The fault with its causes, on one line.

@@ -38,7 +38,7 @@ fn parse(text: &str) -> Result<BTreeMap<String, String>, String> {
 }
 
 /// The known name with the smallest edit distance.
-fn nearest(name: &str) -> &'static str {
+pub(super) fn nearest(name: &str) -> &'static str {
     let distance = |definition: &&super::Definition| edit_distance(name, definition.name);
     DEFINITIONS.iter().min_by_key(distance).map_or("", |definition| definition.name)
 }

@@ -97,6 +97,24 @@ fn output_that_nobody_reads_is_no_failure() {
     assert!(ended.status.success() && ended.stderr.is_empty(), "{ended:?}");
 }
 
+#[test]
+fn an_unknown_variable_is_reported_with_the_nearest_name() {
+    let typo = |arguments: &[&str]| {
+        let mut command = program();
+        command.args(arguments).env("PERIHELION_TRHOUGHPUT", "enforce");
+        command.output().unwrap()
+    };
+    let shown = typo(&["config", "show"]);
+    // This start ends behind the warning: the address must be on loopback.
+    let started = typo(&["dev", "--memory", "--nosql", "0.0.0.0:0"]);
+    assert_eq!((shown.status.code(), started.status.code()), (Some(0), Some(78)));
+    for output in [shown, started] {
+        let warning = String::from_utf8(output.stderr).unwrap();
+        assert!(warning.contains("PERIHELION_TRHOUGHPUT"), "{warning}");
+        assert!(warning.contains("PERIHELION_THROUGHPUT"), "{warning}");
+    }
+}
+
 /// `--data "$UNSET"` must not put a store into the working directory.
 #[test]
 fn an_empty_folder_is_refused() {
@@ -115,5 +133,7 @@ fn a_closed_terminal_stops_the_server_as_a_signal_does() {
     for signal in [Signal::HUP, Signal::INT] {
         let printed = Server::dev(&[]).stop_by(signal);
         assert!(printed.contains("stopping"), "{printed}");
+        // A client that does not trust the certificate yet cannot get it by https.
+        assert!(printed.contains("certificate  http://"), "{printed}");
     }
 }

@@ -94,6 +94,34 @@ fn a_store_that_lacks_a_file_is_refused_by_start_and_verify() {
 }
 
 #[test]
+fn the_message_for_a_lost_synced_file_names_its_repair() {
+    let folder = data_folder(End::Stopped);
+    let synced = folder.path().join("store/SYNCED");
+    let lost: [fn(&Path); 2] =
+        [|file| fs::remove_file(file).unwrap(), |file| fs::write(file, "junk").unwrap()];
+    for lose in lost {
+        lose(&synced);
+        for output in [dev(folder.path()), verify(folder.path())] {
+            assert_eq!(output.status.code(), CANNOT_USE_DATA);
+            assert!(printed(&output).contains("perihelion repair --data"), "{}", printed(&output));
+        }
+        let repaired = run(&["repair", "--data", text(folder.path())]);
+        assert!(repaired.status.success(), "{}", printed(&repaired));
+    }
+    assert_eq!(documents(&start(folder.path())), 20);
+}
+
+#[test]
+fn a_damaged_format_file_is_named() {
+    let folder = data_folder(End::Stopped);
+    fs::write(folder.path().join("store/FORMAT"), "junk\n").unwrap();
+    for output in [dev(folder.path()), verify(folder.path())] {
+        assert_eq!(output.status.code(), CANNOT_USE_DATA);
+        assert!(printed(&output).contains("store/FORMAT\" is damaged"), "{}", printed(&output));
+    }
+}
+
+#[test]
 fn a_store_that_is_gone_is_no_empty_store() {
     let folder = data_folder(End::Stopped);
     let store = folder.path().join("store");

@@ -1,7 +1,7 @@
 //! TLS with the local authority and with a user's certificate, renewed while the server runs.
 
 use crate::client::Answer;
-use crate::process::{Server, text};
+use crate::process::{Server, run, text};
 use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -53,6 +53,27 @@ fn the_local_authority_is_enough_to_trust_the_server_by_any_of_its_names() {
     server.stop();
     let again = Server::start(&[&["serve"], &data[..]].concat());
     assert_eq!(ask(&again, "localhost", &authority).unwrap().status, 200, "the authority stays");
+}
+
+#[test]
+fn a_damaged_authority_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let serve = ["serve", "--data", text(folder.path()), "--nosql", "127.0.0.1:0"];
+    Server::start(&serve).stop();
+    let other = KeyPair::generate().unwrap().serialize_pem();
+    for (name, content) in
+        [("authority.pem", "junk\n"), ("authority-key.pem", "junk\n"), ("authority-key.pem", &other)]
+    {
+        let path = folder.path().join("tls").join(name);
+        let kept = std::fs::read(&path).unwrap();
+        std::fs::write(&path, content).unwrap();
+        let refused = run(&serve);
+        let printed = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(78), "{printed}");
+        assert!(printed.contains("tls/authority") && printed.contains("cannot be used"), "{printed}");
+        std::fs::write(&path, kept).unwrap();
+    }
+    Server::start(&serve).stop();
 }
 
 #[test]

@@ -36,7 +36,7 @@ impl Folder {
             return Err(OpenFault::NotAStore { path: path.to_path_buf() });
         }
         let lock = Some(lock(path, OpenOptions::new().write(true).create(true).truncate(false))?);
-        let found = match fs::read_to_string(path.join(FORMAT_FILE)) {
+        let found = match read_format(path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Format::new(&[]).print(),
             Err(source) => return Err(OpenFault::Io { path: path.join(FORMAT_FILE), source }),
@@ -63,7 +63,7 @@ impl Folder {
             Err(OpenFault::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => None,
             Err(fault) => return Err(fault),
         };
-        let format = match fs::read_to_string(&format_path) {
+        let format = match read_format(path) {
             Ok(text) => parse(path, &text)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(OpenFault::NotAStore { path: path.to_path_buf() });
@@ -134,8 +134,18 @@ pub(super) fn make_private(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
+/// The text of the format file; bytes that are no text remain to be refused as damaged.
+fn read_format(path: &Path) -> io::Result<String> {
+    fs::read(path.join(FORMAT_FILE)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
 fn parse(path: &Path, text: &str) -> Result<Format, OpenFault> {
     Format::parse(text).map_err(|fault| match fault {
+        // Another program may have a file of this name, but not next to the folder of the engine.
+        FormatFault::NotAStore if path.join(ENGINE_FOLDER).is_dir() => OpenFault::DamagedFile {
+            path: path.join(FORMAT_FILE),
+            cause: Cause::new("it does not start like a format file"),
+        },
         FormatFault::NotAStore => OpenFault::NotAStore { path: path.to_path_buf() },
         FormatFault::Newer { found } => OpenFault::NewerFormat { found, supported: FORMAT_VERSION },
         FormatFault::Older { found } => OpenFault::OlderFormat { found, supported: FORMAT_VERSION },

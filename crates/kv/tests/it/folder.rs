@@ -120,7 +120,13 @@ fn another_format_is_refused() {
         assert!(fault.to_string().contains("no upgrade"), "{fault}");
         assert_eq!(fs::read_to_string(folder.path().join("FORMAT")).unwrap(), text);
     }
-    fs::write(folder.path().join("FORMAT"), "something else").unwrap();
+    for nonsense in [&b"something else"[..], b"", b"\xff\xfe"] {
+        fs::write(folder.path().join("FORMAT"), nonsense).unwrap();
+        let fault = refused(&folder);
+        assert!(matches!(&fault, OpenFault::DamagedFile { path, .. } if path.ends_with("FORMAT")), "{fault}");
+    }
+    // Without the folder of the engine it may be the file of another program.
+    fs::remove_dir_all(folder.path().join("engine")).unwrap();
     assert!(matches!(refused(&folder), OpenFault::NotAStore { .. }));
 }
 
