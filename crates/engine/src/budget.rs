@@ -40,6 +40,8 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 pub(crate) struct Budget {
     /// Hundredths of a request unit per second; 0 means that nothing is limited.
     rate: AtomicU64,
+    /// The rate at which the debt was counted, if that was another one.
+    rate_before: AtomicU64,
     /// When the budget is full again, in nanoseconds of the engine's monotonic time.
     full_at: AtomicU64,
     /// When the budget was closed, and when it opens again.
@@ -59,7 +61,26 @@ impl Budget {
     /// Sets the request units that are refilled in a second; `None` ends the limit.
     pub(crate) fn set_rate(&self, per_second: Option<Charge>) {
         let hundredths = per_second.map_or(0, |rate| rate.hundredths().max(1));
-        self.rate.store(hundredths, Ordering::Relaxed);
+        let before = self.rate.swap(hundredths, Ordering::Relaxed);
+        if before > 0 && hundredths > 0 && before != hundredths {
+            // Of several changes without a request in between, the debt was counted at the first rate.
+            let _ = self.rate_before.compare_exchange(0, before, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts what is owed at the present rate: a debt of request units is paid sooner when the rate is raised.
+    fn convert_debt(&self, now: u64) {
+        let before = self.rate_before.swap(0, Ordering::Relaxed);
+        let rate = self.rate.load(Ordering::Relaxed);
+        if before == 0 || rate == 0 {
+            return;
+        }
+        for moment in [&self.full_at, &self.opens_at, &self.promised] {
+            let _ = moment.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |at| {
+                let owed = u128::from(at.checked_sub(now)?) * u128::from(before) / u128::from(rate);
+                Some(now.saturating_add(u64::try_from(owed).unwrap_or(u64::MAX)))
+            });
+        }
     }
 
     /// Whether there is a limit.
@@ -78,6 +99,9 @@ impl Budget {
             return Ok(());
         }
         let now = nanos(now);
+        if self.rate_before.load(Ordering::Relaxed) > 0 {
+            self.convert_debt(now);
+        }
         // An idle budget is full now: what was not used is not saved up.
         let full_at = self.full_at.fetch_max(now, Ordering::Relaxed).max(now);
         let may_owe = match priority {
@@ -289,6 +313,24 @@ mod tests {
         budget.spend(units(322_903));
         assert!(budget.admit(at(58_999), Priority::High).is_err());
         assert_eq!(budget.admit(at(61_000), Priority::High), Ok(()));
+    }
+
+    #[test]
+    fn a_higher_rate_pays_a_debt_sooner() {
+        let budget = budget(400);
+        budget.admit(at(0), Priority::High).unwrap();
+        budget.spend(units(20_000));
+        // 49 s until something is left, and one more until it is enough for several requests.
+        let before = refused(budget.admit(at(0), Priority::High));
+        assert!((49_000..=50_100).contains(&before), "{before}");
+        budget.set_rate(Some(units(1_000)));
+        budget.set_rate(Some(units(10_000)));
+        let after = refused(budget.admit(at(0), Priority::High));
+        assert!((1_000..=2_100).contains(&after), "{after}");
+        assert_eq!(budget.admit(at(after), Priority::High), Ok(()));
+        // And a lower one later; what was never owed does not matter.
+        budget.set_rate(Some(units(400)));
+        assert_eq!(budget.admit(at(60_000), Priority::High), Ok(()));
     }
 
     /// Retries of a client that waits as it is told, as SDKs do by themselves.
