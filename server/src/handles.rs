@@ -20,7 +20,8 @@ pub(crate) fn open_tables_max(connections_max: usize) -> usize {
 
 fn tables_share(handles: u64, connections: u64) -> u64 {
     let left = handles.saturating_sub(connections).saturating_sub(SMALL_FILES_HANDLES);
-    left.max(handles / 4).min(OPEN_TABLES_MAX)
+    let shared = if connections < handles { handles - connections } else { handles };
+    left.max(shared / 4).min(OPEN_TABLES_MAX)
 }
 
 /// Raises the soft limit to the hard one. Returns how many connections may be open: `connections_max`, or what the limit

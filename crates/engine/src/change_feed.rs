@@ -71,10 +71,11 @@ impl ChangePosition {
     }
 
     /// Refuses a position that cannot be one of this container, nor of a dropped one: all of these are at or below
-    /// `floor`. A container that is created again under its name continues their LSNs, and so do their readers.
+    /// `floor`, which is 0 if there are none. A container that is created again under its name continues their LSNs,
+    /// and so do their readers.
     fn check_ranges(&self, container: &Container, floor: Lsn) -> Result<(), ChangeFeedFault> {
         let mut reached = self.named.iter().map(|(_, lsn)| *lsn).chain([self.base]);
-        if reached.all(|lsn| lsn <= floor) {
+        if floor > Lsn(0) && reached.all(|lsn| lsn <= floor) {
             return Ok(());
         }
         let mut named = self.named.iter().map(|(ordinal, _)| *ordinal).chain(self.first);
