@@ -68,9 +68,9 @@ pub fn repair(path: &Path) -> Result<Repair, OpenFault> {
     let tables = inspect::check(&folder, &synced)?;
     let fault = |source| OpenFault::Io { path: folder.engine(), source };
     let flushed = Flushed::read(folder.path()).map_err(fault)?;
-    let Plan { fronts, survey } = plan(&folder, &synced, flushed).map_err(fault)?;
-    check_tear(&folder, &survey, &tables, flushed)?;
-    let Survey { ends, breakage, .. } = survey;
+    let plan = plan(&folder, &synced, flushed).map_err(fault)?;
+    check_tear(&folder, &plan, &tables, flushed)?;
+    let Plan { fronts, survey: Survey { ends, breakage, .. } } = plan;
     let mut repair = Repair { is_synced_lost, ..Repair::default() };
     if !fronts.is_empty() || breakage.is_some() {
         let saved_in = make_cut_folder(folder.path()).map_err(fault)?;
@@ -132,7 +132,7 @@ fn remove_before(breakage: &Breakage, engine: &Path, fronts: &mut Fronts) -> io:
 /// Refuses a cut that would tear the store, and a store that is torn.
 fn check_tear(
     folder: &Folder,
-    survey: &Survey,
+    Plan { fronts, survey }: &Plan,
     tables: &[TableEntry],
     flushed: Option<Flushed>,
 ) -> Result<(), OpenFault> {
@@ -154,7 +154,8 @@ fn check_tear(
     if spaces.is_empty() {
         return Ok(());
     }
-    Err(OpenFault::CutTears { path: breakage.path.clone(), position: breakage.position, spaces })
+    let position = fronts.get(&breakage.number).copied().unwrap_or(0) + breakage.position;
+    Err(OpenFault::CutTears { path: breakage.path.clone(), position, spaces })
 }
 
 /// Removes the starts of journals that nothing needs.
